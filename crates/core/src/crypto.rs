@@ -1,0 +1,186 @@
+//! Cryptography in one place: field encryption, digests, random tokens, constant-time comparison.
+//! Algorithms are those of DCF-264; no other room calls a cipher.
+
+use aes_gcm::aead::{Aead, KeyInit, Payload};
+use aes_gcm::{Aes256Gcm, Key, Nonce};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, Mac};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// Why a secret could not be sealed or opened. Never says anything about its content.
+#[derive(Debug, thiserror::Error)]
+pub enum CryptoError {
+    /// The key text is not 64 hexadecimal digits.
+    #[error("the encryption key must be 64 hexadecimal digits (32 bytes)")]
+    BadKey,
+    /// The sealed text is damaged, or was sealed with another key or for another purpose.
+    #[error("the stored secret cannot be opened: it is damaged or was encrypted with another key")]
+    CannotOpen,
+    /// The cipher refused to seal.
+    #[error("the secret could not be encrypted")]
+    CannotSeal,
+}
+
+/// AES-256-GCM encryption of single database fields.
+///
+/// A sealed value is `v1.<key id>.<base64url(nonce ‖ ciphertext)>`; the key id is the first eight
+/// hex digits of the key's SHA-256, so that a rotated key is recognized. `context` (table, column,
+/// row id) is authenticated: a sealed value copied to another row does not open there.
+#[derive(Clone)]
+pub struct FieldCipher {
+    current: (String, Aes256Gcm),
+    previous: Option<(String, Aes256Gcm)>,
+}
+
+impl std::fmt::Debug for FieldCipher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FieldCipher").field("key_id", &self.current.0).finish_non_exhaustive()
+    }
+}
+
+impl FieldCipher {
+    /// From `ENCRYPTION_SECRET_HEX`, and the key before it while values are re-encrypted.
+    ///
+    /// # Errors
+    /// [`CryptoError::BadKey`] when either is not 64 hexadecimal digits.
+    pub fn from_hex(current: &str, previous: Option<&str>) -> Result<Self, CryptoError> {
+        Ok(Self { current: keyed(current)?, previous: previous.map(keyed).transpose()? })
+    }
+
+    /// Encrypts `plain` for `context`.
+    ///
+    /// # Errors
+    /// [`CryptoError::CannotSeal`] when the cipher fails.
+    pub fn seal(&self, context: &str, plain: &str) -> Result<String, CryptoError> {
+        let nonce: [u8; 12] = rand::random();
+        let sealed = self
+            .current
+            .1
+            .encrypt(&Nonce::from(nonce), Payload { msg: plain.as_bytes(), aad: context.as_bytes() })
+            .map_err(|_| CryptoError::CannotSeal)?;
+        let mut bytes = nonce.to_vec();
+        bytes.extend_from_slice(&sealed);
+        Ok(format!("v1.{}.{}", self.current.0, URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// Decrypts what [`FieldCipher::seal`] made for the same `context`.
+    ///
+    /// # Errors
+    /// [`CryptoError::CannotOpen`] for a damaged value, another key or another context.
+    pub fn open(&self, context: &str, sealed: &str) -> Result<String, CryptoError> {
+        let mut pieces = sealed.splitn(3, '.');
+        let (Some("v1"), Some(key_id), Some(body)) = (pieces.next(), pieces.next(), pieces.next()) else {
+            return Err(CryptoError::CannotOpen);
+        };
+        let cipher = std::iter::once(&self.current)
+            .chain(self.previous.as_ref())
+            .find(|(id, _)| id == key_id)
+            .map(|(_, cipher)| cipher)
+            .ok_or(CryptoError::CannotOpen)?;
+        let bytes = URL_SAFE_NO_PAD.decode(body).map_err(|_| CryptoError::CannotOpen)?;
+        let (nonce, ciphertext) = bytes.split_at_checked(12).ok_or(CryptoError::CannotOpen)?;
+        let nonce: [u8; 12] = nonce.try_into().map_err(|_| CryptoError::CannotOpen)?;
+        let plain = cipher
+            .decrypt(&Nonce::from(nonce), Payload { msg: ciphertext, aad: context.as_bytes() })
+            .map_err(|_| CryptoError::CannotOpen)?;
+        String::from_utf8(plain).map_err(|_| CryptoError::CannotOpen)
+    }
+}
+
+fn keyed(hex: &str) -> Result<(String, Aes256Gcm), CryptoError> {
+    let bytes = decode_hex(hex.trim()).filter(|bytes| bytes.len() == 32).ok_or(CryptoError::BadKey)?;
+    let key: [u8; 32] = bytes.as_slice().try_into().map_err(|_| CryptoError::BadKey)?;
+    let id = hex_of(&sha256(&key)[..4]);
+    Ok((id, Aes256Gcm::new(&Key::<Aes256Gcm>::from(key))))
+}
+
+/// SHA-256 of `bytes`.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// HMAC-SHA-256 of `message` under `key`.
+#[must_use]
+pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
+    // HMAC takes a key of any length, so this constructor cannot fail.
+    #[expect(clippy::expect_used, reason = "HMAC accepts keys of every length")]
+    let mut mac = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(key).expect("any key length");
+    mac.update(message);
+    mac.finalize().into_bytes().into()
+}
+
+/// Whether two secrets are equal, in time that does not depend on where they differ.
+#[must_use]
+pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
+    a.ct_eq(b).into()
+}
+
+/// `bytes` random bytes as base64url without padding.
+#[must_use]
+pub fn random_token(bytes: usize) -> String {
+    let mut buffer = vec![0u8; bytes];
+    rand::fill(&mut buffer[..]);
+    URL_SAFE_NO_PAD.encode(buffer)
+}
+
+/// `bytes` random bytes as lower-case hexadecimal.
+#[must_use]
+pub fn random_hex(bytes: usize) -> String {
+    let mut buffer = vec![0u8; bytes];
+    rand::fill(&mut buffer[..]);
+    hex_of(&buffer)
+}
+
+/// Lower-case hexadecimal.
+#[must_use]
+pub fn hex_of(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Reads hexadecimal of either case; `None` for anything else.
+#[must_use]
+pub fn decode_hex(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cipher(byte: &str, previous: Option<&str>) -> FieldCipher {
+        FieldCipher::from_hex(&byte.repeat(32), previous.map(|p| p.repeat(32)).as_deref()).unwrap()
+    }
+
+    #[test]
+    fn a_sealed_value_opens_only_in_its_own_place() {
+        let cipher = cipher("a1", None);
+        let sealed = cipher.seal("credential:1", "sk-secret").unwrap();
+        assert_eq!(cipher.open("credential:1", &sealed).unwrap(), "sk-secret");
+        assert!(cipher.open("credential:2", &sealed).is_err());
+        assert!(!sealed.contains("sk-secret"));
+    }
+
+    #[test]
+    fn the_previous_key_still_opens() {
+        let sealed = cipher("a1", None).seal("c", "x").unwrap();
+        assert_eq!(cipher("b2", Some("a1")).open("c", &sealed).unwrap(), "x");
+        assert!(cipher("b2", None).open("c", &sealed).is_err());
+    }
+
+    #[test]
+    fn hex_survives_a_round_trip_and_refuses_the_rest() {
+        assert_eq!(decode_hex("00ffA0").unwrap(), [0, 255, 160]);
+        assert!(decode_hex("0").is_none());
+        assert!(decode_hex("zz").is_none());
+    }
+}

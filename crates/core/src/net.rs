@@ -1,0 +1,268 @@
+//! The one guard for outbound requests to addresses that a user can influence.
+//!
+//! A host is resolved, every address is judged, and the connection goes to a judged address: the
+//! judgement happens inside the HTTP client's own resolver, so a name that changes its answer
+//! between check and connection (DNS rebinding) gains nothing. Literal addresses never reach a
+//! resolver, so [`check_url`] judges them and is called for each request. Redirects are not
+//! followed. Proxy variables of the environment are ignored.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+/// Which destinations are admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostPolicy {
+    /// Public addresses only.
+    PublicOnly,
+    /// Private and loopback addresses too (`TALE_ALLOW_PRIVATE_PROVIDER_HOSTS=1`); the addresses
+    /// of cloud metadata services stay refused.
+    PrivateAllowed,
+}
+
+/// Why a destination is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HostRefused {
+    /// Loopback, private, link-local or otherwise not on the public internet.
+    #[error("{0} is a private or loopback address")]
+    Private(String),
+    /// A cloud metadata service, which hands out the machine's own credentials.
+    #[error("{0} is a cloud metadata address")]
+    Metadata(String),
+    /// Neither `http` nor `https`, or without a host.
+    #[error("the address must be an http or https URL with a host")]
+    NotHttp,
+    /// Plain `http` to a public host.
+    #[error("{0} is a public host and needs https")]
+    NeedsHttps(String),
+    /// User name, password, query or fragment in the URL.
+    #[error("the address must not carry a user name, a query or a fragment")]
+    Decorated,
+}
+
+/// How an address is judged, independent of any policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Public,
+    Private,
+    Metadata,
+}
+
+fn reach_of(address: IpAddr) -> Reach {
+    match address {
+        IpAddr::V4(v4) => reach_of_v4(v4),
+        IpAddr::V6(v6) => reach_of_v6(v6),
+    }
+}
+
+fn reach_of_v4(address: Ipv4Addr) -> Reach {
+    let [a, b, c, _] = address.octets();
+    // 169.254.0.0/16: instance metadata of the large clouds; 100.100.100.200: Alibaba Cloud.
+    if (a, b) == (169, 254) || address == Ipv4Addr::new(100, 100, 100, 200) {
+        return Reach::Metadata;
+    }
+    let private = address.is_private()
+        || address.is_loopback()
+        || address.is_unspecified()
+        || address.is_broadcast()
+        || address.is_multicast()
+        || address.is_documentation()
+        || a == 0
+        || a >= 240
+        || (a == 100 && (64..128).contains(&b)) // carrier NAT, RFC 6598
+        || (a == 198 && (18..20).contains(&b)) // benchmarking, RFC 2544
+        || (a, b, c) == (192, 0, 0) // protocol assignments, RFC 6890
+        || (a, b, c) == (192, 88, 99); // 6to4 relays
+    if private { Reach::Private } else { Reach::Public }
+}
+
+fn reach_of_v6(address: Ipv6Addr) -> Reach {
+    if let Some(v4) = address.to_ipv4_mapped() {
+        return reach_of_v4(v4);
+    }
+    let s = address.segments();
+    // fd00:ec2::254: instance metadata over IPv6.
+    if s == [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] {
+        return Reach::Metadata;
+    }
+    // Forms that embed an IPv4 address: NAT64 (64:ff9b::/96), 6to4 (2002::/16), IPv4-compatible (::/96).
+    let v4 = |high: u16, low: u16| {
+        let [a, b] = high.to_be_bytes();
+        let [c, d] = low.to_be_bytes();
+        reach_of_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    if s[..6] == [0x64, 0xff9b, 0, 0, 0, 0] {
+        return v4(s[6], s[7]);
+    }
+    if s[0] == 0x2002 {
+        return v4(s[1], s[2]);
+    }
+    let private = address.is_loopback()
+        || address.is_unspecified()
+        || address.is_multicast()
+        || s[..6] == [0; 6]
+        || (s[0] & 0xfe00) == 0xfc00 // unique local
+        || (s[0] & 0xffc0) == 0xfe80 // link local
+        || (s[0] & 0xffc0) == 0xfec0 // site local, deprecated
+        || (s[0] == 0x2001 && s[1] == 0x0db8) // documentation
+        || (s[0] == 0x2001 && s[1] < 0x0200) // protocol assignments, Teredo included
+        || (s[0] == 0x64 && s[1] == 0xff9b && s[2] == 1) // local NAT64
+        || s[0] == 0x0100; // discard
+    if private { Reach::Private } else { Reach::Public }
+}
+
+/// Judges one address under `policy`.
+///
+/// # Errors
+/// [`HostRefused::Metadata`] always for metadata services, [`HostRefused::Private`] for private
+/// addresses under [`HostPolicy::PublicOnly`].
+pub fn judge_address(address: IpAddr, policy: HostPolicy) -> Result<(), HostRefused> {
+    match (reach_of(address), policy) {
+        (Reach::Metadata, _) => Err(HostRefused::Metadata(address.to_string())),
+        (Reach::Private, HostPolicy::PublicOnly) => Err(HostRefused::Private(address.to_string())),
+        _ => Ok(()),
+    }
+}
+
+/// Names that stand for a metadata service whatever they resolve to.
+const METADATA_NAMES: &[&str] = &["metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"];
+
+/// Judges the literal form of a URL: scheme, decoration, literal addresses and known names.
+/// A domain's addresses are judged when the request is made.
+///
+/// # Errors
+/// One of [`HostRefused`]'s reasons.
+pub fn check_url(url: &Url, policy: HostPolicy) -> Result<(), HostRefused> {
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
+        return Err(HostRefused::Decorated);
+    }
+    check_destination(url, policy)
+}
+
+/// Like [`check_url`] for a complete request URL, where a query is allowed.
+///
+/// # Errors
+/// One of [`HostRefused`]'s reasons.
+pub fn check_destination(url: &Url, policy: HostPolicy) -> Result<(), HostRefused> {
+    let host = url.host().ok_or(HostRefused::NotHttp)?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(HostRefused::NotHttp);
+    }
+    let local_form = match &host {
+        Host::Ipv4(v4) => {
+            judge_address(IpAddr::V4(*v4), policy)?;
+            reach_of_v4(*v4) != Reach::Public
+        }
+        Host::Ipv6(v6) => {
+            judge_address(IpAddr::V6(*v6), policy)?;
+            reach_of_v6(*v6) != Reach::Public
+        }
+        Host::Domain(name) => {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            if METADATA_NAMES.contains(&name.as_str()) {
+                return Err(HostRefused::Metadata(name));
+            }
+            let local = name == "localhost" || name.ends_with(".localhost") || name.ends_with(".local");
+            if local && policy == HostPolicy::PublicOnly {
+                return Err(HostRefused::Private(name));
+            }
+            local
+        }
+    };
+    if url.scheme() == "http" && !local_form {
+        return Err(HostRefused::NeedsHttps(host.to_string()));
+    }
+    Ok(())
+}
+
+/// Resolves with the system's resolver and hands on only judged addresses. A name counts as
+/// private when any of its addresses is.
+#[derive(Debug, Clone)]
+struct JudgingResolver {
+    policy: HostPolicy,
+}
+
+impl Resolve for JudgingResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let policy = self.policy;
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            for address in &found {
+                judge_address(address.ip(), policy)?;
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// An HTTP client behind the guard. It follows no redirect and ignores proxy variables.
+/// Callers still call [`check_destination`] for each URL, which judges literal addresses.
+///
+/// # Errors
+/// When the TLS backend cannot start.
+pub fn guarded_client(policy: HostPolicy, connect_timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
+    install_tls_provider();
+    reqwest::Client::builder()
+        .dns_resolver(Arc::new(JudgingResolver { policy }))
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .connect_timeout(connect_timeout)
+        .tcp_nodelay(true)
+        .pool_idle_timeout(Duration::from_secs(60))
+        .user_agent(concat!("tale/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+/// Makes *ring* the process's TLS backend; later calls change nothing.
+pub fn install_tls_provider() {
+    // An error only says that a provider is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(url: &str, policy: HostPolicy) -> Result<(), HostRefused> {
+        check_url(&Url::parse(url).unwrap(), policy)
+    }
+
+    #[test]
+    fn metadata_services_are_refused_even_when_private_hosts_are_allowed() {
+        for url in [
+            "http://169.254.169.254/latest",
+            "http://[::ffff:169.254.169.254]/",
+            "http://[64:ff9b::a9fe:a9fe]/",
+            "http://[fd00:ec2::254]/",
+            "http://100.100.100.200/",
+            "http://metadata.google.internal/",
+            "http://0xa9fea9fe/",
+            "http://2852039166/",
+        ] {
+            assert!(matches!(judged(url, HostPolicy::PrivateAllowed), Err(HostRefused::Metadata(_))), "{url}");
+        }
+    }
+
+    #[test]
+    fn private_forms_need_the_flag() {
+        for url in [
+            "http://127.0.0.1:8000/v1", "http://localhost:8000", "http://10.1.2.3", "http://192.168.1.20:8000/v1",
+            "http://[::1]/", "http://100.64.0.1", "http://[fe80::1]/", "http://0.0.0.0", "http://model.local/v1",
+        ] {
+            assert!(matches!(judged(url, HostPolicy::PublicOnly), Err(HostRefused::Private(_))), "{url}");
+            assert_eq!(judged(url, HostPolicy::PrivateAllowed), Ok(()), "{url}");
+        }
+    }
+
+    #[test]
+    fn public_hosts_need_https_and_a_plain_url() {
+        assert_eq!(judged("https://api.example.com/v1", HostPolicy::PublicOnly), Ok(()));
+        assert!(matches!(judged("http://api.example.com/v1", HostPolicy::PrivateAllowed), Err(HostRefused::NeedsHttps(_))));
+        assert_eq!(judged("https://u:p@api.example.com", HostPolicy::PublicOnly), Err(HostRefused::Decorated));
+        assert_eq!(judged("https://api.example.com/?key=1", HostPolicy::PublicOnly), Err(HostRefused::Decorated));
+        assert_eq!(judged("ftp://api.example.com/", HostPolicy::PublicOnly), Err(HostRefused::NotHttp));
+    }
+}

@@ -1,0 +1,2 @@
+//! The Tale binary.
+fn main() {}
