@@ -1,0 +1,101 @@
+//! Who is calling, in which organization and with which role: the only source of an organization
+//! and of rights for everything above this room.
+
+use chrono::{DateTime, Utc};
+use tale_core::ids::{ApiKeyId, OrgId, SessionId, UserId};
+use tale_core::{Actor, Problem};
+
+use crate::permissions::{Capability, Role};
+
+/// How the caller proved who they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Via {
+    /// A browser session.
+    Session(SessionId),
+    /// An API key.
+    ApiKey {
+        /// The key.
+        id: ApiKeyId,
+        /// Its name, as its maker wrote it.
+        name: String,
+        /// When it ends; `None` is never.
+        expires_at: Option<DateTime<Utc>>,
+    },
+}
+
+/// An authenticated caller inside one organization. The membership and the role were read for
+/// this request (ROLE-7), and the role is never [`Role::Disabled`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The organization the call acts in.
+    pub org: OrgId,
+    /// Its slug.
+    pub org_slug: String,
+    /// The person, when the credential belongs to one.
+    pub user: Option<UserId>,
+    /// The role at the time of this request.
+    pub role: Role,
+    /// The credential.
+    pub via: Via,
+}
+
+impl Caller {
+    /// Whether the caller's role holds `capability`.
+    #[must_use]
+    pub fn can(&self, capability: Capability) -> bool {
+        self.role.can(capability)
+    }
+
+    /// Refuses callers whose role does not hold `capability`. Runs before the body is read (ERR-4).
+    ///
+    /// # Errors
+    /// The 403 of the capability's area (ROLE-5).
+    pub fn require(&self, capability: Capability) -> Result<(), Problem> {
+        if self.can(capability) { Ok(()) } else { Err(capability.refusal(self.role, self.by_key())) }
+    }
+
+    /// Whether the call came in with an API key.
+    #[must_use]
+    pub fn by_key(&self) -> bool {
+        matches!(self.via, Via::ApiKey { .. })
+    }
+
+    /// The author of what this call changes.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        match (&self.via, self.user) {
+            (Via::ApiKey { id, .. }, user) => Actor::Api { key: *id, user },
+            (Via::Session(_), Some(id)) => Actor::User { id },
+            (Via::Session(_), None) => Actor::System,
+        }
+    }
+}
+
+/// A live browser session and the person it belongs to, before an organization is chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionPrincipal {
+    /// The session.
+    pub session: SessionId,
+    /// The person.
+    pub user: UserId,
+    /// The person's display name.
+    pub name: String,
+    /// The person's address, lower-case.
+    pub email: String,
+    /// The organization the session acts in when a call names none.
+    pub active_org: Option<OrgId>,
+    /// When the session began.
+    pub created_at: DateTime<Utc>,
+    /// When the session ends if it is not used again.
+    pub expires_at: DateTime<Utc>,
+    /// Whether this request moved the end of the session, so that the cookie is set again.
+    pub renewed: bool,
+}
+
+impl SessionPrincipal {
+    /// The author of what this person changes outside any organization.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        Actor::User { id: self.user }
+    }
+}
