@@ -1,0 +1,3 @@
+//! SQL of the knowledge room, one module per concept.
+
+pub(crate) mod keyword;
