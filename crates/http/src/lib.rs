@@ -1,1 +1,53 @@
-//! Room of the Tale workspace.
+//! Every HTTP door of Tale: the browser's (`/api/app`, `/api/auth`, `/events`), the key holder's
+//! (`/api/v1`), health, the contract (`/openapi.json`, `/docs`) and the web app's files.
+//!
+//! A handler parses, authorizes, calls one domain function and maps the answer to its own wire
+//! type. It knows no SQL; domain rooms know no HTTP. The pieces every handler shares:
+//!
+//! - [`caller`]: who calls ([`caller::Signed`], [`caller::Member`], [`caller::KeyCaller`]),
+//! - [`body`] and [`query`]: strict parsing into wire types,
+//! - [`problem`]: the only type that is both a problem and a response,
+//! - [`door`]: what happens to a request before and after every handler.
+
+pub mod app;
+pub mod body;
+pub mod caller;
+pub mod docs;
+pub mod door;
+pub mod health;
+pub mod problem;
+pub mod query;
+pub mod rate;
+pub mod state;
+pub mod v1;
+pub mod web;
+
+pub use problem::HttpProblem;
+pub use state::{App, AppParts};
+
+use axum::Router;
+use utoipa_axum::router::OpenApiRouter;
+
+/// The complete router of the `platform` and `backend-api` roles.
+pub fn router(app: App) -> Router {
+    let (api, contract) = OpenApiRouter::with_openapi(docs::contract())
+        .merge(app::router())
+        .nest("/api/v1", v1::router(&app))
+        .merge(health::router())
+        .split_for_parts();
+    let router = api
+        .merge(docs::router(contract))
+        .fallback(web::serve)
+        .method_not_allowed_fallback(door::method_not_allowed);
+    door::around(router, &app).with_state(app)
+}
+
+/// The contract as it is served on `/openapi.json`.
+#[must_use]
+pub fn openapi(app: &App) -> utoipa::openapi::OpenApi {
+    OpenApiRouter::<App>::with_openapi(docs::contract())
+        .merge(app::router())
+        .nest("/api/v1", v1::router(app))
+        .merge(health::router())
+        .into_openapi()
+}

@@ -1,0 +1,11 @@
+//! The browser's door: a session cookie, the organization in `?orgId=`, our own origin for every
+//! change. One module per domain, each with its wire types and its `router()`.
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::state::App;
+
+/// All routes of the browser's door.
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+}

@@ -1,0 +1,199 @@
+//! Strict JSON bodies (API-10 … API-16).
+//!
+//! The body is read within its cap before the handler runs, but what is wrong with it is told
+//! only when the handler asks: [`Body::read`] comes after the permission check, so a caller
+//! without the right learns nothing from validation (ERR-4).
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tale_core::limits::MAX_JSON_BODY_BYTES;
+use tale_core::problem::Issue;
+use tale_core::{Code, Problem};
+
+use crate::problem::HttpProblem;
+
+/// Largest whole number that survives JavaScript: 2^53 − 1 (API-10).
+const MAX_SAFE_INTEGER: u64 = 9_007_199_254_740_991;
+
+/// Deepest nesting of a body.
+const MAX_DEPTH: usize = 64;
+
+/// A JSON body of type `T`, judged when it is read.
+pub struct Body<T>(Result<T, Problem>);
+
+impl<T> Body<T> {
+    /// The parsed body.
+    ///
+    /// # Errors
+    /// `INVALID_BODY` with `data.issues`.
+    pub fn read(self) -> Result<T, Problem> {
+        self.0
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = HttpProblem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Self::Rejection> {
+        let bytes = read_limited(request, MAX_JSON_BODY_BYTES).await?;
+        Ok(Self(parse(&bytes)))
+    }
+}
+
+/// Reads at most `cap` bytes; a declared length beyond it is refused before a byte is read.
+///
+/// # Errors
+/// `BODY_TOO_LARGE` naming the cap.
+pub async fn read_limited(request: Request, cap: usize) -> Result<Bytes, HttpProblem> {
+    let too_large = || {
+        Problem::new(Code::BodyTooLarge, format!("The request body is larger than the {} that this route accepts.", size_words(cap)))
+    };
+    let declared = request
+        .headers()
+        .get(axum::http::header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > cap as u64) {
+        return Err(too_large().into());
+    }
+    match Limited::new(request.into_body(), cap).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large().into()),
+        Err(error) => Err(Problem::new(Code::InvalidBody, "The request body could not be read to its end. Send it again.").because(error).into()),
+    }
+}
+
+fn size_words(bytes: usize) -> String {
+    if bytes >= 1 << 20 { format!("{} MiB", bytes >> 20) } else { format!("{} KiB", bytes >> 10) }
+}
+
+/// Parses a strict JSON body; an empty one stands for `{}`.
+///
+/// # Errors
+/// `INVALID_BODY` with `data.issues`.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let value = if bytes.iter().all(u8::is_ascii_whitespace) {
+        Value::Object(serde_json::Map::new())
+    } else {
+        serde_json::from_slice(bytes).map_err(|error| {
+            Problem::invalid_field("", &format!("is not valid JSON (line {}, column {})", error.line(), error.column()))
+        })?
+    };
+    judge_value(&value, &mut Vec::new())?;
+    let mut track = serde_path_to_error::Track::new();
+    let deserializer = serde_path_to_error::Deserializer::new(value, &mut track);
+    T::deserialize(deserializer).map_err(|error| {
+        let path = track.path().to_string();
+        Problem::invalid_body(vec![issue_of(if path == "." { "" } else { &path }, &error.to_string())])
+    })
+}
+
+/// Refuses NUL characters and numbers that JavaScript cannot hold, anywhere in the body.
+fn judge_value(value: &Value, path: &mut Vec<String>) -> Result<(), Problem> {
+    let refuse = |path: &[String], message: &str| Problem::invalid_field(&path.join("."), message);
+    if path.len() > MAX_DEPTH {
+        return Err(refuse(&path[..4], &format!("is nested deeper than {MAX_DEPTH} levels")));
+    }
+    match value {
+        Value::String(text) if text.contains('\0') => Err(refuse(path, "must not contain the character NUL")),
+        Value::Number(number) => {
+            let unsafe_integer = number.as_u64().is_some_and(|n| n > MAX_SAFE_INTEGER)
+                || number.as_i64().is_some_and(|n| n < -(MAX_SAFE_INTEGER as i64));
+            if unsafe_integer { Err(refuse(path, "must be a whole number of at most 2^53 − 1")) } else { Ok(()) }
+        }
+        Value::Array(items) => items.iter().enumerate().try_for_each(|(at, item)| within(path, at.to_string(), item)),
+        Value::Object(fields) => fields.iter().try_for_each(|(name, item)| {
+            if name.contains('\0') {
+                return Err(refuse(path, "has a key that contains the character NUL"));
+            }
+            within(path, name.clone(), item)
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn within(path: &mut Vec<String>, name: String, value: &Value) -> Result<(), Problem> {
+    path.push(name);
+    let judged = judge_value(value, path);
+    path.pop();
+    judged
+}
+
+/// Turns serde's sentence into the contract's words (API-11).
+pub(crate) fn issue_of(path: &str, sentence: &str) -> Issue {
+    let named = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let quoted = |prefix: &str| sentence.strip_prefix(prefix).and_then(|rest| rest.split('`').next());
+    if let Some(field) = quoted("missing field `") {
+        return Issue::new(named(field), "is required");
+    }
+    if let Some(field) = quoted("unknown field `") {
+        // serde reports the path up to and including the unknown key.
+        let path = if path == field || path.ends_with(&format!(".{field}")) { path.to_owned() } else { named(field) };
+        return Issue::new(path, "is not a known field");
+    }
+    if let Some(rest) = sentence.strip_prefix("unknown variant `") {
+        let choices: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
+        let list = choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", ");
+        return Issue::new(path, format!("must be one of {list}"));
+    }
+    if sentence.starts_with("invalid type") {
+        let expected = sentence.rsplit("expected ").next().unwrap_or_default();
+        let words = match expected {
+            "a string" => "must be a string",
+            "a boolean" => "must be true or false",
+            "a sequence" => "must be a list",
+            text if text.starts_with('u') || text.starts_with('i') => "must be a whole number",
+            text if text.starts_with('f') => "must be a number",
+            text if text.starts_with("struct") || text == "a map" => "must be an object",
+            _ => "has the wrong type",
+        };
+        return Issue::new(path, words);
+    }
+    if sentence.starts_with("invalid value") || sentence.contains("UUID") {
+        return Issue::new(path, "is not a valid value");
+    }
+    Issue::new(path, sentence.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(serde::Deserialize, Debug)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    struct Form {
+        #[expect(dead_code, reason = "only its presence matters")]
+        name: String,
+        #[expect(dead_code, reason = "only its type matters")]
+        size: Option<u32>,
+    }
+
+    fn issue(body: &str) -> (String, String) {
+        let problem = parse::<Form>(body.as_bytes()).unwrap_err();
+        assert_eq!(problem.code, Code::InvalidBody);
+        let issue = &problem.data.unwrap()["issues"][0];
+        (issue["path"].as_str().unwrap().to_owned(), issue["message"].as_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_path() {
+        assert_eq!(issue("{}"), ("name".into(), "is required".into()));
+        assert_eq!(issue(""), ("name".into(), "is required".into()));
+        assert_eq!(issue(r#"{"name":1}"#), ("name".into(), "must be a string".into()));
+        assert_eq!(issue(r#"{"name":"a","other":1}"#), ("other".into(), "is not a known field".into()));
+        assert_eq!(issue(r#"{"name":"a","size":-1}"#).0, "size");
+        assert_eq!(issue("{\"name\":\"a\\u0000b\"}"), ("name".into(), "must not contain the character NUL".into()));
+        assert_eq!(issue(r#"{"name":"a","size":9007199254740992}"#).0, "size");
+        assert!(issue(r#"{"name":"\ud800"}"#).1.starts_with("is not valid JSON"));
+        assert!(issue("{\"name\"").1.starts_with("is not valid JSON"));
+        assert!(parse::<Form>(b"{\"name\":\"\xff\"}").is_err());
+    }
+
+    #[test]
+    fn the_last_of_two_equal_keys_wins() {
+        assert_eq!(parse::<Value>(br#"{"a":1,"a":2}"#).unwrap()["a"], 2);
+    }
+}

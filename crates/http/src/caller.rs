@@ -1,0 +1,201 @@
+//! Who calls: the extractors that turn a cookie or a key into a caller, before any body is looked at.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, header};
+use tale_core::ids::OrgId;
+use tale_core::{Code, Problem};
+use tale_identity::{Caller, SessionPrincipal};
+
+use crate::problem::HttpProblem;
+use crate::state::App;
+
+/// Name of the session cookie (SES-1).
+pub const SESSION_COOKIE: &str = "tale_session";
+
+/// Marks requests that a tab makes by itself: they do not keep a session alive (SES-7).
+pub const BACKGROUND_HEADER: &str = "x-tale-background";
+
+/// A signed-in person, no organization chosen. State-changing requests must come from our origin.
+pub struct Signed(pub SessionPrincipal);
+
+/// A signed-in person, or nobody.
+pub struct MaybeSigned(pub Option<SessionPrincipal>);
+
+/// A signed-in person in the organization of `?orgId=` (absent: the session's active one).
+pub struct Member(pub Caller);
+
+/// The holder of an API key, put into the request by the `/api/v1` door.
+#[derive(Clone)]
+pub struct KeyCaller(pub Caller);
+
+/// The client's address as LCK-7 takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientAddress(pub IpAddr);
+
+/// The session token of the request's cookies.
+#[must_use]
+pub fn session_token(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(name, value)| *name == SESSION_COOKIE && !value.is_empty())
+        .map(|(_, value)| value)
+}
+
+/// Refuses a state-changing request that another site's page made (SES-11): it needs one of our
+/// origins in `Origin`, or the browser's own word that it is same-origin.
+///
+/// # Errors
+/// `ORIGIN_FORBIDDEN`.
+pub fn check_origin(app: &App, parts: &Parts) -> Result<(), Problem> {
+    if matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS) {
+        return Ok(());
+    }
+    let text = |name| parts.headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
+    let allowed = match text("origin") {
+        Some(origin) => app.site.allows_origin(origin) || same_host(origin, text("host")),
+        None => text("sec-fetch-site") == Some("same-origin"),
+    };
+    if allowed {
+        return Ok(());
+    }
+    Err(Problem::new(Code::OriginForbidden, "This request must come from a page of this Tale. Send an `Origin` header of one of its addresses."))
+}
+
+/// Whether `origin` names the very host the request was sent to. A page of another site cannot
+/// make a browser send that, so it needs no list.
+fn same_host(origin: &str, host: Option<&str>) -> bool {
+    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    authority.is_some() && authority == host
+}
+
+fn signed_out() -> Problem {
+    Problem::new(Code::Unauthorized, "You are not signed in, or the session has ended. Sign in and try again.")
+}
+
+async fn principal(app: &App, parts: &Parts) -> Result<Option<SessionPrincipal>, Problem> {
+    let Some(token) = session_token(&parts.headers) else { return Ok(None) };
+    let background = parts.headers.contains_key(BACKGROUND_HEADER) || parts.uri.path() == "/events";
+    match app.identity.authenticate_session(token, background).await {
+        Ok(principal) => Ok(Some(principal)),
+        Err(problem) if problem.code == Code::Unauthorized => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+impl FromRequestParts<App> for MaybeSigned {
+    type Rejection = HttpProblem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        Ok(Self(principal(app, parts).await?))
+    }
+}
+
+impl FromRequestParts<App> for Signed {
+    type Rejection = HttpProblem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        check_origin(app, parts)?;
+        let principal = principal(app, parts).await?.ok_or_else(signed_out)?;
+        tracing::Span::current().record("user", tracing::field::display(principal.user));
+        Ok(Self(principal))
+    }
+}
+
+impl FromRequestParts<App> for Member {
+    type Rejection = HttpProblem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        let Signed(principal) = Signed::from_request_parts(parts, app).await?;
+        let org = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
+            .find(|(name, _)| name == "orgId")
+            .map(|(_, value)| value.parse::<OrgId>())
+            .transpose()
+            .map_err(|_| Problem::new(Code::OrgForbidden, "You are not a member of this organization."))?;
+        let caller = app.identity.caller_for_session(&principal, org).await?;
+        tracing::Span::current().record("org", tracing::field::display(caller.org));
+        Ok(Self(caller))
+    }
+}
+
+impl FromRequestParts<App> for KeyCaller {
+    type Rejection = HttpProblem;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Self::Rejection> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(|| HttpProblem(Problem::new(Code::Unauthorized, "Send an API key as `Authorization: Bearer <key>`.")))
+    }
+}
+
+impl FromRequestParts<App> for ClientAddress {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Self::Rejection> {
+        Ok(client_address(parts))
+    }
+}
+
+/// The client's address: the TCP peer, or, when the peer is a proxy of ours, the last entry of
+/// `X-Forwarded-For` that is not one. Garbage ends the walk at the last good hop.
+#[must_use]
+pub fn client_address(parts: &Parts) -> ClientAddress {
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |info| info.0.ip().to_canonical());
+    if !is_own_proxy(peer) {
+        return ClientAddress(peer);
+    }
+    let forwarded = parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
+    let hops: Vec<&str> = forwarded.flat_map(|line| line.split(',')).map(str::trim).collect();
+    let mut last = peer;
+    for hop in hops.iter().rev() {
+        let Ok(address) = hop.parse::<IpAddr>() else { break };
+        last = address.to_canonical();
+        if !is_own_proxy(last) {
+            break;
+        }
+    }
+    ClientAddress(last)
+}
+
+/// `loopback` and `uniquelocal`, the default list of LCK-7.
+fn is_own_proxy(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private(),
+        IpAddr::V6(v6) => v6.is_loopback() || (v6.segments()[0] & 0xfe00) == 0xfc00,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(peer: &str, forwarded: Option<&str>) -> Parts {
+        let mut request = axum::http::Request::builder();
+        if let Some(list) = forwarded {
+            request = request.header("x-forwarded-for", list);
+        }
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        parts.extensions.insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 9)));
+        parts
+    }
+
+    #[test]
+    fn forged_hops_before_our_proxy_are_not_believed() {
+        let address = |peer, list| client_address(&parts(peer, list)).0.to_string();
+        assert_eq!(address("203.0.113.9", Some("198.51.100.1")), "203.0.113.9");
+        assert_eq!(address("127.0.0.1", Some("1.1.1.1, 203.0.113.9, 10.0.0.2")), "203.0.113.9");
+        assert_eq!(address("127.0.0.1", Some("garbage, 10.0.0.2")), "10.0.0.2");
+        assert_eq!(address("::1", None), "::1");
+    }
+
+    #[test]
+    fn the_cookie_is_found_among_others() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::COOKIE, "a=b; tale_session=token; c=d".parse().unwrap());
+        assert_eq!(session_token(&headers), Some("token"));
+    }
+}

@@ -1,0 +1,124 @@
+//! Token buckets of the doors (spec 91, 1.8): continuous refill, bounded memory, injected clock.
+//!
+//! Buckets live in the process, sharded by nothing more than one mutex per lane: an operation is
+//! a hash lookup and a few additions, never an await. A lane holds at most [`MAX_HOLDERS`] keys;
+//! full buckets carry no information and are dropped first.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tale_core::clock::SharedClock;
+use tale_core::{Code, Problem};
+use uuid::Uuid;
+
+/// Most holders a lane remembers.
+const MAX_HOLDERS: usize = 100_000;
+
+/// One lane: `per_minute` tokens a minute, at most `burst` saved up.
+pub struct Lane<K> {
+    per_ms: f64,
+    burst: f64,
+    clock: SharedClock,
+    buckets: Mutex<HashMap<K, Bucket>>,
+}
+
+#[derive(Clone, Copy)]
+struct Bucket {
+    tokens: f64,
+    at_ms: i64,
+}
+
+impl<K: Eq + Hash> Lane<K> {
+    /// A lane with full buckets.
+    pub fn new(per_minute: u32, burst: u32, clock: SharedClock) -> Self {
+        Self { per_ms: f64::from(per_minute) / 60_000.0, burst: f64::from(burst), clock, buckets: Mutex::default() }
+    }
+
+    /// Takes one token for `holder`.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED` with the time until the next token.
+    pub fn take(&self, holder: K) -> Result<(), Problem> {
+        let now = self.clock.now_ms();
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= MAX_HOLDERS && !buckets.contains_key(&holder) {
+            let (burst, per_ms) = (self.burst, self.per_ms);
+            buckets.retain(|_, bucket| refilled(*bucket, now, burst, per_ms) < burst);
+            if buckets.len() >= MAX_HOLDERS {
+                buckets.clear();
+            }
+        }
+        let bucket = buckets.entry(holder).or_insert(Bucket { tokens: self.burst, at_ms: now });
+        let tokens = refilled(*bucket, now, self.burst, self.per_ms);
+        if tokens < 1.0 {
+            *bucket = Bucket { tokens, at_ms: now };
+            // At most a few seconds for every lane above; the cast cannot lose anything.
+            let wait_ms = ((1.0 - tokens) / self.per_ms).ceil() as u64;
+            return Err(Problem::new(Code::RateLimited, format!("Too many requests — retry after {wait_ms} ms"))
+                .retry_after(Duration::from_millis(wait_ms)));
+        }
+        *bucket = Bucket { tokens: tokens - 1.0, at_ms: now };
+        Ok(())
+    }
+}
+
+/// Tokens at `now`; a clock that jumps back refills nothing.
+fn refilled(bucket: Bucket, now: i64, burst: f64, per_ms: f64) -> f64 {
+    let elapsed = (now - bucket.at_ms).max(0) as f64;
+    (bucket.tokens + elapsed * per_ms).min(burst)
+}
+
+/// The lanes of this process.
+pub struct Limits {
+    /// Every `/api/v1` request, per key holder.
+    pub door: Lane<Uuid>,
+    /// Starting work: thread messages, per key holder.
+    pub starting_work: Lane<Uuid>,
+    /// Re-indexing, per person.
+    pub reindex: Lane<Uuid>,
+    /// Failed key authentication, per source network.
+    pub failed_keys: Lane<IpAddr>,
+}
+
+impl Limits {
+    /// The rates of the specification.
+    #[must_use]
+    pub fn new(clock: SharedClock) -> Self {
+        Self {
+            door: Lane::new(120, 200, clock.clone()),
+            starting_work: Lane::new(20, 40, clock.clone()),
+            reindex: Lane::new(10, 10, clock.clone()),
+            failed_keys: Lane::new(20, 40, clock),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tale_core::ManualClock;
+
+    use super::*;
+
+    #[test]
+    fn a_bucket_empties_refills_and_belongs_to_one_holder() {
+        let clock = Arc::new(ManualClock::new(chrono::DateTime::UNIX_EPOCH));
+        let lane = Lane::new(60, 3, clock.clone());
+        for _ in 0..3 {
+            lane.take(1).unwrap();
+        }
+        let refused = lane.take(1).unwrap_err();
+        assert_eq!(refused.retry_after, Some(Duration::from_millis(1000)));
+        lane.take(2).unwrap();
+        clock.advance(Duration::from_millis(999));
+        assert!(lane.take(1).is_err());
+        clock.advance(Duration::from_millis(1));
+        lane.take(1).unwrap();
+        clock.set(chrono::DateTime::UNIX_EPOCH);
+        assert!(lane.take(1).is_err(), "a clock that jumps back gives nothing");
+    }
+}

@@ -1,0 +1,74 @@
+//! What handlers work with: the domain services and the settings of the doors.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tale_blobs::Blobs;
+use tale_chat::Chat;
+use tale_core::clock::SharedClock;
+use tale_core::page::CursorSigner;
+use tale_db::hints::HintHub;
+use tale_env::SiteSettings;
+use tale_identity::Identity;
+use tale_knowledge::Knowledge;
+use tale_models::Models;
+
+use crate::rate::Limits;
+use crate::web::WebFiles;
+
+/// The services, shared by every handler. Cheap to clone.
+#[derive(Clone)]
+pub struct App(Arc<AppParts>);
+
+/// The content of an [`App`].
+pub struct AppParts {
+    /// Origins of the deployment.
+    pub site: SiteSettings,
+    /// The clock.
+    pub clock: SharedClock,
+    /// Accounts, sessions, organizations, keys.
+    pub identity: Identity,
+    /// Providers and models.
+    pub models: Models,
+    /// Documents and search.
+    pub knowledge: Knowledge,
+    /// Chats.
+    pub chat: Chat,
+    /// Uploaded bytes.
+    pub blobs: Blobs,
+    /// Live-update hints.
+    pub hints: HintHub,
+    /// Signs page cursors.
+    pub cursors: CursorSigner,
+    /// Rate limits of the doors.
+    pub limits: Limits,
+    /// The web app's files.
+    pub web: WebFiles,
+    /// Address of the demo model when this process runs one.
+    pub demo: Option<String>,
+    /// The operational database, for health only.
+    pub database: sqlx::PgPool,
+    /// Set while the process drains: `/ready` says 503.
+    pub draining: AtomicBool,
+}
+
+impl App {
+    /// Wraps the services.
+    #[must_use]
+    pub fn new(parts: AppParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// Makes `/ready` answer 503 from now on.
+    pub fn start_draining(&self) {
+        self.draining.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Deref for App {
+    type Target = AppParts;
+    fn deref(&self) -> &AppParts {
+        &self.0
+    }
+}

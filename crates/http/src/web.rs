@@ -1,0 +1,153 @@
+//! The web app's files: embedded in the program at build time, or a directory for work on them.
+//!
+//! Files under `_app/immutable` carry a content hash in their name and are cached for a year;
+//! everything else is revalidated. Bodies compressed at build time are served as they are. An
+//! address that is no file gets the app's page, whose router decides.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rust_embed::RustEmbed;
+use tale_core::crypto::{hex_of, sha256};
+
+use crate::state::App;
+
+#[derive(RustEmbed)]
+#[folder = "../../web/build"]
+#[allow_missing = true]
+struct Embedded;
+
+/// Where the files come from.
+#[derive(Debug, Clone)]
+pub enum WebFiles {
+    /// Inside the program.
+    Embedded,
+    /// A directory.
+    Directory(PathBuf),
+}
+
+impl WebFiles {
+    /// A file's content; `path` has no leading slash and no dot segments.
+    fn get(&self, path: &str) -> Option<Cow<'static, [u8]>> {
+        match self {
+            Self::Embedded => Embedded::get(path).map(|file| file.data),
+            Self::Directory(root) => std::fs::read(root.join(path)).ok().map(Cow::Owned),
+        }
+    }
+}
+
+/// Serves a file of the web app, or its page for every other address outside the API.
+pub async fn serve(State(app): State<App>, request: Request) -> Response {
+    let path = request.uri().path();
+    if ["/api/", "/events", "/openapi.json", "/.well-known/"].iter().any(|door| path.starts_with(door)) {
+        return crate::door::not_found().await.into_response();
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return crate::door::method_not_allowed().await.into_response();
+    }
+    let name = path.trim_start_matches('/');
+    if let Some(response) = file(&app.web, name, request.headers()) {
+        return response;
+    }
+    // A hashed asset that is gone must not look like a page: the tab reloads itself (UI-84).
+    if name.starts_with("_app/") || name.starts_with("_docs/") {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    index(&app)
+}
+
+fn file(web: &WebFiles, name: &str, headers: &HeaderMap) -> Option<Response> {
+    if name.is_empty() || name == "index.html" || name.ends_with(".gz") || name.ends_with(".br") {
+        return None;
+    }
+    let content = web.get(name)?;
+    let immutable = name.starts_with("_app/immutable/");
+    let etag = format!("\"{}\"", hex_of(&sha256(&content)[..12]));
+    let mut response = if headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes()) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        body_of(web, name, content, headers)
+    };
+    let out = response.headers_mut();
+    let caching = if immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
+    out.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    out.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if let Ok(value) = HeaderValue::from_str(&etag) {
+        out.insert(header::ETAG, value);
+    }
+    Some(response)
+}
+
+fn body_of(web: &WebFiles, name: &str, content: Cow<'static, [u8]>, headers: &HeaderMap) -> Response {
+    let offered = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let compressed = [("br", "br"), ("gzip", "gz")]
+        .into_iter()
+        .filter(|(coding, _)| offered.contains(coding))
+        .find_map(|(coding, suffix)| web.get(&format!("{name}.{suffix}")).map(|bytes| (coding, bytes)));
+    let (coding, bytes) = match compressed {
+        Some((coding, bytes)) => (Some(coding), bytes),
+        None => (None, content),
+    };
+    let body = match bytes {
+        Cow::Borrowed(bytes) => Body::from(axum::body::Bytes::from_static(bytes)),
+        Cow::Owned(bytes) => Body::from(bytes),
+    };
+    let mut response = body.into_response();
+    let kind = mime_guess::from_path(name).first_or_octet_stream();
+    if let Ok(value) = HeaderValue::from_str(kind.as_ref()) {
+        response.headers_mut().insert(header::CONTENT_TYPE, value);
+    }
+    if let Some(coding) = coding {
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
+    }
+    response
+}
+
+/// The app's page with a content security policy that admits exactly its own inline scripts.
+fn index(app: &App) -> Response {
+    let Some(page) = app.web.get("index.html") else {
+        return (StatusCode::NOT_FOUND, "The web app is not part of this build. Build it with `make build`.\n").into_response();
+    };
+    let hashes: String = inline_scripts(&String::from_utf8_lossy(&page)).map(|script| format!(" 'sha256-{}'", STANDARD.encode(sha256(script.as_bytes())))).collect();
+    // Uploads and downloads go to the object store's public address, which may be another origin.
+    let store = app.blobs.public_origin();
+    let policy = format!(
+        "default-src 'self'; script-src 'self'{hashes}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: {store}; \
+         connect-src 'self' {store}; font-src 'self' data:; frame-src 'self' blob:; object-src 'none'; worker-src 'self' blob:; \
+         base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    );
+    let mut response = Body::from(page.into_owned()).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Ok(value) = HeaderValue::from_str(&policy) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, value);
+    }
+    response
+}
+
+/// The contents of `<script>` elements without a source.
+fn inline_scripts(page: &str) -> impl Iterator<Item = &str> {
+    page.split("<script").skip(1).filter_map(|rest| {
+        let (attributes, rest) = rest.split_once('>')?;
+        let (content, _) = rest.split_once("</script>")?;
+        (!attributes.contains("src=")).then_some(content)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inline_scripts_are_found_and_files_are_not() {
+        let page = "<head><script>one()</script><script src=\"/a.js\"></script><script type=\"module\">\n two() </script>";
+        assert_eq!(inline_scripts(page).collect::<Vec<_>>(), ["one()", "\n two() "]);
+    }
+}
