@@ -5,7 +5,12 @@
 //! memberships or credentials.
 
 pub mod caller;
+pub mod keys;
+pub mod lockout;
+pub mod network;
+pub mod password;
 pub mod permissions;
 
 pub use caller::{Caller, SessionPrincipal, Via};
+pub use network::{ClientAddress, TrustedProxies};
 pub use permissions::{Capability, Role};

@@ -1,0 +1,244 @@
+//! Argon2id on the blocking pool, with a bound on how many run at once and on how many wait.
+//!
+//! One hash takes tens of milliseconds of a core and 19 MiB. A burst of sign-ins therefore waits
+//! in a short line, a longer one is told `BUSY`, and the async threads never hash.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use argon2::password_hash::PasswordVerifier;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Algorithm, Argon2, Params, Version};
+use tale_core::{Code, Problem};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// What one hash costs, and how many may cost it at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HashCost {
+    /// Memory of one hash, in KiB.
+    pub memory_kib: u32,
+    /// Passes over that memory.
+    pub passes: u32,
+    /// Lanes.
+    pub lanes: u32,
+    /// Hashes at the same time.
+    pub concurrent: usize,
+    /// Callers that may wait for a turn; the next one is refused.
+    pub waiting: usize,
+}
+
+impl Default for HashCost {
+    /// 19 MiB, two passes, one lane; as many at once as half the cores, at least one.
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Self { memory_kib: 19 * 1024, passes: 2, lanes: 1, concurrent: (cores / 2).max(1), waiting: 64 }
+    }
+}
+
+/// Whether the password was right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It was. `rehash` holds a stronger hash of it when the stored one was made with weaker
+    /// parameters than today's.
+    Right {
+        /// The hash to store instead.
+        rehash: Option<String>,
+    },
+    /// It was not, or there is none.
+    Wrong,
+}
+
+/// The bounded pool.
+#[derive(Debug, Clone)]
+pub struct PasswordHasher {
+    cost: HashCost,
+    /// A hash nobody's password matches, for accounts that do not exist.
+    decoy: Arc<str>,
+    running: Arc<Semaphore>,
+    in_line: Arc<AtomicUsize>,
+}
+
+/// A turn at the pool, taken before anything is charged for the attempt.
+#[derive(Debug)]
+pub struct Admission {
+    _permit: OwnedSemaphorePermit,
+}
+
+/// The parameters are outside what Argon2 allows.
+#[derive(Debug, thiserror::Error)]
+#[error("the password hashing parameters are not usable: {0}")]
+pub struct BadCost(argon2::Error);
+
+/// Leaves the line also when the waiting caller goes away.
+struct Place<'a>(&'a AtomicUsize);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl PasswordHasher {
+    /// A pool with this cost. Hashes once, to make the decoy.
+    ///
+    /// # Errors
+    /// [`BadCost`] when Argon2 does not allow the parameters.
+    pub fn new(cost: HashCost) -> Result<Self, BadCost> {
+        let decoy = hash(&tale_core::crypto::random_token(32), &cost).map_err(|error| match error {
+            HashError::Cost(error) => BadCost(error),
+            HashError::Hash(_) => BadCost(argon2::Error::OutOfMemory),
+        })?;
+        Ok(Self {
+            cost,
+            decoy: decoy.into(),
+            running: Arc::new(Semaphore::new(cost.concurrent.max(1))),
+            in_line: Arc::new(AtomicUsize::new(0)),
+        })
+    }
+
+    /// Waits for a turn.
+    ///
+    /// # Errors
+    /// `BUSY` when the line is full.
+    pub async fn admit(&self) -> Result<Admission, Problem> {
+        if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
+            return Ok(Admission { _permit: permit });
+        }
+        if self.in_line.fetch_add(1, Ordering::AcqRel) >= self.cost.waiting {
+            self.in_line.fetch_sub(1, Ordering::AcqRel);
+            return Err(busy());
+        }
+        let _place = Place(&self.in_line);
+        let permit = Arc::clone(&self.running).acquire_owned().await.map_err(Problem::internal)?;
+        Ok(Admission { _permit: permit })
+    }
+
+    /// Hashes a new password.
+    ///
+    /// # Errors
+    /// An internal fault when hashing fails.
+    pub async fn hash(&self, turn: Admission, password: &str) -> Result<String, Problem> {
+        let (password, cost) = (password.to_owned(), self.cost);
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            hash(&password, &cost)
+        })
+        .await
+        .map_err(Problem::internal)?
+        .map_err(Problem::internal)
+    }
+
+    /// Checks `password` against `stored`. Without a stored hash it checks a decoy, so that the
+    /// answer takes as long.
+    ///
+    /// # Errors
+    /// An internal fault when the stored hash cannot be read.
+    pub async fn verify(&self, turn: Admission, password: &str, stored: Option<&str>) -> Result<Verdict, Problem> {
+        let (password, cost) = (password.to_owned(), self.cost);
+        let known = stored.is_some();
+        let stored = stored.unwrap_or(&self.decoy).to_owned();
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            verify(&password, &stored, known, &cost)
+        })
+        .await
+        .map_err(Problem::internal)?
+        .map_err(Problem::internal)
+    }
+}
+
+fn busy() -> Problem {
+    Problem::new(Code::Busy, "Many people are signing in right now. Try again in a few seconds.").retry_after(Duration::from_secs(3))
+}
+
+#[derive(Debug, thiserror::Error)]
+enum HashError {
+    #[error("the parameters are not usable: {0}")]
+    Cost(argon2::Error),
+    #[error("hashing failed: {0}")]
+    Hash(argon2::password_hash::Error),
+}
+
+fn hash(password: &str, cost: &HashCost) -> Result<String, HashError> {
+    let params = Params::new(cost.memory_kib, cost.passes, cost.lanes, None).map_err(HashError::Cost)?;
+    let salt: [u8; 16] = rand::random();
+    let made: PasswordHash =
+        argon2::password_hash::PasswordHasher::hash_password_with_salt(
+            &Argon2::new(Algorithm::Argon2id, Version::V0x13, params),
+            password.as_bytes(),
+            &salt,
+        )
+        .map_err(HashError::Hash)?;
+    Ok(made.to_string())
+}
+
+fn verify(password: &str, stored: &str, known: bool, cost: &HashCost) -> Result<Verdict, HashError> {
+    let parsed = PasswordHash::new(stored).map_err(|_| HashError::Hash(argon2::password_hash::Error::EncodingInvalid))?;
+    match Argon2::default().verify_password(password.as_bytes(), &parsed) {
+        Ok(()) if known => {
+            let raised = Params::try_from(&parsed)
+                .is_ok_and(|params| params.m_cost() < cost.memory_kib || params.t_cost() < cost.passes);
+            Ok(Verdict::Right { rehash: raised.then(|| hash(password, cost)).transpose()? })
+        }
+        Ok(()) | Err(argon2::password_hash::Error::PasswordInvalid) => Ok(Verdict::Wrong),
+        Err(error) => Err(HashError::Hash(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cheap() -> HashCost {
+        HashCost { memory_kib: 64, passes: 1, lanes: 1, concurrent: 1, waiting: 1 }
+    }
+
+    #[tokio::test]
+    async fn a_password_verifies_and_raised_parameters_rehash_it() {
+        let old = PasswordHasher::new(cheap()).unwrap();
+        let stored = old.hash(old.admit().await.unwrap(), "Zwölf-Boxkämpfer-7").await.unwrap();
+        assert!(stored.starts_with("$argon2id$v=19$m=64,t=1,p=1$"), "{stored}");
+        let check = async |pool: &PasswordHasher, password: &str, stored: Option<&str>| {
+            pool.verify(pool.admit().await.unwrap(), password, stored).await.unwrap()
+        };
+        assert_eq!(check(&old, "Zwölf-Boxkämpfer-7", Some(&stored)).await, Verdict::Right { rehash: None });
+        assert_eq!(check(&old, "Zwölf-Boxkämpfer-8", Some(&stored)).await, Verdict::Wrong);
+        assert_eq!(check(&old, "Zwölf-Boxkämpfer-7", None).await, Verdict::Wrong);
+        let raised = PasswordHasher::new(HashCost { memory_kib: 128, ..cheap() }).unwrap();
+        let Verdict::Right { rehash: Some(stronger) } = check(&raised, "Zwölf-Boxkämpfer-7", Some(&stored)).await else {
+            panic!("a weaker hash is replaced");
+        };
+        assert_eq!(check(&raised, "Zwölf-Boxkämpfer-7", Some(&stronger)).await, Verdict::Right { rehash: None });
+    }
+
+    #[tokio::test]
+    async fn the_default_cost_is_the_specified_one() {
+        let stored = hash("x", &HashCost::default()).unwrap();
+        assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
+    }
+
+    #[tokio::test]
+    async fn a_full_line_is_busy_and_a_left_line_is_free_again() {
+        let pool = PasswordHasher::new(cheap()).unwrap();
+        let first = pool.admit().await.unwrap();
+        let mut second = Box::pin(pool.admit());
+        assert!(futures_poll(&mut second).await.is_none(), "the second waits");
+        assert_eq!(pool.admit().await.unwrap_err().code, Code::Busy);
+        drop(second); // the waiting caller goes away
+        let third = pool.admit();
+        tokio::pin!(third);
+        assert!(futures_poll(&mut third).await.is_none(), "its place is free");
+        drop(first);
+        assert!(third.await.is_ok());
+    }
+
+    /// Polls once.
+    async fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+        std::future::poll_fn(|cx| match std::pin::Pin::new(&mut *future).poll(cx) {
+            std::task::Poll::Ready(out) => std::task::Poll::Ready(Some(out)),
+            std::task::Poll::Pending => std::task::Poll::Ready(None),
+        })
+        .await
+    }
+}
