@@ -102,6 +102,23 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
+/// SHA-256 of bytes that arrive in pieces.
+#[derive(Clone, Default)]
+pub struct RunningSha256(Sha256);
+
+impl RunningSha256 {
+    /// Takes the next piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The digest of everything taken, in lower-case hexadecimal.
+    #[must_use]
+    pub fn finish_hex(self) -> String {
+        hex_of(&self.0.finalize())
+    }
+}
+
 /// HMAC-SHA-256 of `message` under `key`.
 #[must_use]
 pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
