@@ -56,7 +56,6 @@ CREATE TABLE app.documents (
     mime_type            text        NOT NULL,
     extension            text        NOT NULL DEFAULT '',
     source_provider      text        NOT NULL CHECK (source_provider IN ('upload', 'api')),
-    metadata             jsonb       NOT NULL DEFAULT '{}'::jsonb,
     lifecycle            text        NOT NULL DEFAULT 'active' CHECK (lifecycle IN ('active', 'trashed', 'purging')),
     trashed_at           timestamptz,
     created_by           uuid        REFERENCES app.users (id) ON DELETE SET NULL,

@@ -225,8 +225,8 @@ impl Folder {
             return Err(s3_error!(IncompleteBody));
         }
         let footer = Footer { size, content_type: input.content_type, sha256: digest.finish_hex() };
-        let text = serde_json::to_vec(&footer).map_err(|error| S3Error::internal_error(error))?;
-        let length = u32::try_from(text.len()).map_err(|error| S3Error::internal_error(error))?;
+        let text = serde_json::to_vec(&footer).map_err(S3Error::internal_error)?;
+        let length = u32::try_from(text.len()).map_err(S3Error::internal_error)?;
         writer.write_all(&text).await.map_err(failed)?;
         writer.write_all(&length.to_le_bytes()).await.map_err(failed)?;
         writer.write_all(FOOTER_MARK).await.map_err(failed)?;
@@ -240,7 +240,7 @@ impl Folder {
             std::fs::File::open(&folder)?.sync_all()
         })
         .await
-        .map_err(|error| S3Error::internal_error(error))?
+        .map_err(S3Error::internal_error)?
         .map_err(failed)?;
         unfinished.0 = None;
         Ok(footer)
