@@ -27,6 +27,8 @@ CREATE TABLE app.files (
     -- passages done and expected; both unset while unknown
     index_done           integer,
     index_total          integer,
+    -- whether passages may be found: set once a file was read to its end without a refusal
+    searchable           boolean     NOT NULL DEFAULT false,
     -- whether the passages carry vectors of the organization's model
     embedded             boolean     NOT NULL DEFAULT false,
     -- provider/model/width that made the vectors

@@ -8,6 +8,8 @@ CREATE TABLE private_knowledge.documents (
     title             text        NOT NULL,
     -- false for a chat upload, which only searches of its own chat may read
     library           boolean     NOT NULL,
+    -- a file is refused as a whole, even for its last page: passages of a document that is not
+    -- completed must not be searchable
     status            text        NOT NULL CHECK (status IN ('processing', 'completed', 'failed')),
     -- a run's identity: a file whose bytes or chunker changed is chunked anew
     content_hash      text,
