@@ -1,1 +1,3 @@
-//! Room of the Tale workspace.
+//! Models: which ones an organization has, and how they are called.
+
+pub mod wire;

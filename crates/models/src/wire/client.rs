@@ -1,0 +1,256 @@
+//! The transport: guarded HTTP requests to a [`Target`].
+
+use std::error::Error as _;
+use std::sync::Arc;
+
+use futures::stream::{self, BoxStream, StreamExt};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use secrecy::ExposeSecret;
+use serde_json::Value;
+use tale_core::net::{HostPolicy, HostRefused, check_destination, guarded_client};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::error::{ModelError, ModelErrorCode};
+use super::pump::{self, Pump};
+use super::{ApiFormat, ChatRequest, ModelFacts, StreamEvent, Target, WireLimits, anthropic, classify, openai};
+
+/// Most bytes read of a refusal.
+const MAX_REFUSAL_BYTES: usize = 64 << 10;
+
+/// The version of the Anthropic format that is spoken.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// Sends requests to model providers. Cheap to clone; clones share their connections.
+#[derive(Debug, Clone)]
+pub struct WireClient {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    http: reqwest::Client,
+    demo_http: reqwest::Client,
+    policy: HostPolicy,
+    demo_base: Option<Url>,
+    limits: WireLimits,
+}
+
+impl WireClient {
+    /// A client under `policy`. `demo_base` is the address of this process's demo model; it is the
+    /// only private address that [`HostPolicy::PublicOnly`] lets through, and only for targets
+    /// marked as the demo.
+    ///
+    /// # Errors
+    /// When the TLS backend cannot start.
+    pub fn new(policy: HostPolicy, demo_base: Option<Url>, limits: WireLimits) -> Result<Self, reqwest::Error> {
+        Ok(Self {
+            inner: Arc::new(Inner {
+                http: guarded_client(policy, limits.connect)?,
+                demo_http: guarded_client(HostPolicy::PrivateAllowed, limits.connect)?,
+                policy,
+                demo_base,
+                limits,
+            }),
+        })
+    }
+
+    /// The address of the demo model, when this process runs one.
+    #[must_use]
+    pub fn demo_base(&self) -> Option<&Url> {
+        self.inner.demo_base.as_ref()
+    }
+
+    /// The policy that destinations are judged by.
+    #[must_use]
+    pub fn policy(&self) -> HostPolicy {
+        self.inner.policy
+    }
+
+    /// The bounds of each call.
+    #[must_use]
+    pub fn limits(&self) -> &WireLimits {
+        &self.inner.limits
+    }
+
+    /// Starts an answer. The stream ends with [`StreamEvent::Finish`], with an error, or without
+    /// either when `cancel` fired. Dropping the stream closes the connection.
+    ///
+    /// # Errors
+    /// A [`ModelError`] when the provider refuses or cannot be reached.
+    pub async fn chat(
+        &self,
+        target: &Target,
+        facts: &ModelFacts,
+        request: &ChatRequest,
+        cancel: CancellationToken,
+    ) -> Result<BoxStream<'static, Result<StreamEvent, ModelError>>, ModelError> {
+        let started = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(stream::empty().boxed()),
+            started = self.start(target, facts, request) => started,
+        };
+        let response = started.map_err(|error| error.scrubbed(target.secret.as_ref()))?;
+        let document = content_type(response.headers()).is_some_and(|kind| kind.starts_with("application/json"));
+        let body = response.bytes_stream().map(|piece| piece.map_err(|error| unreachable(&error, true))).boxed();
+        Ok(Pump::new(target.format, body, document, self.inner.limits, cancel, target.secret.clone()).into_stream())
+    }
+
+    async fn start(&self, target: &Target, facts: &ModelFacts, request: &ChatRequest) -> Result<reqwest::Response, ModelError> {
+        let response = match target.format {
+            ApiFormat::Anthropic => self.post(target, &["v1", "messages"], &anthropic::body(facts, request)).await?,
+            ApiFormat::OpenAi => {
+                let path = ["chat", "completions"];
+                match self.post(target, &path, &openai::body(facts, target.dialect, request, true)).await {
+                    // A server that does not know `stream_options` answers without usage.
+                    Err(error) if matches!(error.status, Some(400 | 422)) && error.message.contains("stream_options") => {
+                        self.post(target, &path, &openai::body(facts, target.dialect, request, false)).await?
+                    }
+                    other => other?,
+                }
+            }
+        };
+        if content_type(response.headers()).is_some_and(|kind| kind.starts_with("text/html")) {
+            return Err(classify::refusal(response.status().as_u16(), response.headers(), b"<html>"));
+        }
+        Ok(response)
+    }
+
+    /// Posts JSON; anything but a 2xx is a [`ModelError`].
+    pub(super) async fn post(&self, target: &Target, path: &[&str], body: &Value) -> Result<reqwest::Response, ModelError> {
+        let url = self.admit(target, path)?;
+        let bytes = serde_json::to_vec(body).map_err(|_| ModelError::new(ModelErrorCode::Generic, "The request could not be written as JSON."))?;
+        let request = self.http(target).post(url).header(CONTENT_TYPE, "application/json").header(ACCEPT, "text/event-stream, application/json").body(bytes);
+        self.send(target, request).await
+    }
+
+    /// Gets `path`; anything but a 2xx is a [`ModelError`].
+    pub(super) async fn get(&self, target: &Target, path: &[&str], query: Option<&str>) -> Result<reqwest::Response, ModelError> {
+        let mut url = self.admit(target, path)?;
+        url.set_query(query);
+        let request = self.http(target).get(url).header(ACCEPT, "application/json");
+        self.send(target, request).await
+    }
+
+    async fn send(&self, target: &Target, request: reqwest::RequestBuilder) -> Result<reqwest::Response, ModelError> {
+        let request = request.headers(auth_headers(target)?);
+        let sent = tokio::time::timeout(self.inner.limits.idle, request.send()).await;
+        let response = sent.map_err(|_| pump::idle(self.inner.limits.idle))?.map_err(|error| unreachable(&error, false))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        if status.is_redirection() {
+            let mut error = ModelError::new(
+                ModelErrorCode::Generic,
+                format!("The provider answered with a redirect (HTTP {}), which is not followed. Check the base URL.", status.as_u16()),
+            );
+            error.status = Some(status.as_u16());
+            return Err(error);
+        }
+        let headers = response.headers().clone();
+        let body = self.read_up_to(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
+        Err(classify::refusal(status.as_u16(), &headers, &body))
+    }
+
+    /// Reads a body of at most `limit` bytes; of a longer one the start.
+    async fn read_up_to(&self, mut response: reqwest::Response, limit: usize) -> Result<Vec<u8>, ModelError> {
+        let mut held = Vec::new();
+        loop {
+            let piece = tokio::time::timeout(self.inner.limits.idle, response.chunk()).await.map_err(|_| pump::idle(self.inner.limits.idle))?;
+            match piece.map_err(|error| unreachable(&error, true))? {
+                Some(bytes) => {
+                    let room = limit - held.len();
+                    held.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                    if held.len() == limit {
+                        return Ok(held);
+                    }
+                }
+                None => return Ok(held),
+            }
+        }
+    }
+
+    /// Reads a JSON body of at most `limit` bytes.
+    pub(super) async fn json(&self, response: reqwest::Response, limit: usize) -> Result<Value, ModelError> {
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = self.read_up_to(response, limit + 1).await?;
+        if body.len() > limit {
+            return Err(ModelError::new(ModelErrorCode::ProviderError, format!("The provider's answer is larger than {} KiB.", limit / 1_024)));
+        }
+        serde_json::from_slice(&body).map_err(|_| classify::refusal(status, &headers, &body))
+    }
+
+    fn http(&self, target: &Target) -> &reqwest::Client {
+        if target.demo { &self.inner.demo_http } else { &self.inner.http }
+    }
+
+    /// The request's URL, judged by the host policy. Names are judged again when they are resolved.
+    fn admit(&self, target: &Target, path: &[&str]) -> Result<Url, ModelError> {
+        let mut url = target.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        if target.demo {
+            if self.inner.demo_base.as_ref() != Some(&target.base) {
+                return Err(ModelError::new(ModelErrorCode::ProviderUnreachable, "The demo model is not running. Start Tale with `tale dev --demo`."));
+            }
+            return Ok(url);
+        }
+        check_destination(&url, self.inner.policy).map_err(|refused| host_refused(&refused))?;
+        Ok(url)
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> Option<String> {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_ascii_lowercase)
+}
+
+fn auth_headers(target: &Target) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    if target.format == ApiFormat::Anthropic {
+        headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+    }
+    let Some(secret) = &target.secret else { return Ok(headers) };
+    let key = secret.expose_secret().trim();
+    let (name, text) = match target.format {
+        ApiFormat::OpenAi => (AUTHORIZATION, format!("Bearer {key}")),
+        ApiFormat::Anthropic => (reqwest::header::HeaderName::from_static("x-api-key"), key.to_owned()),
+    };
+    let mut value = HeaderValue::from_str(&text)
+        .map_err(|_| ModelError::new(ModelErrorCode::AuthError, "The stored key contains characters that cannot be sent. Enter the key again."))?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Ok(headers)
+}
+
+fn host_refused(refused: &HostRefused) -> ModelError {
+    let advice = match refused {
+        HostRefused::Private(_) => " An administrator of the deployment can admit private addresses with TALE_ALLOW_PRIVATE_PROVIDER_HOSTS=1.",
+        _ => "",
+    };
+    ModelError::new(ModelErrorCode::ProviderUnreachable, format!("The provider's address is refused: {refused}.{advice}"))
+}
+
+/// A transport fault. `under_way` = the answer had begun.
+fn unreachable(error: &reqwest::Error, under_way: bool) -> ModelError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
+    let mut last = None;
+    while let Some(inner) = cause {
+        if let Some(refused) = inner.downcast_ref::<HostRefused>() {
+            return host_refused(refused);
+        }
+        last = Some(inner.to_string());
+        cause = inner.source();
+    }
+    if under_way {
+        return pump::broken_off();
+    }
+    let host = error.url().and_then(Url::host_str).unwrap_or("the provider").to_owned();
+    let reason = last.unwrap_or_else(|| "no reason was given".to_owned());
+    if error.is_connect() || error.is_timeout() {
+        return ModelError::new(ModelErrorCode::ProviderUnreachable, format!("Could not connect to {host}: {reason}."));
+    }
+    ModelError::new(ModelErrorCode::ProviderError, format!("The connection to {host} failed: {reason}."))
+}
+

@@ -1,0 +1,7 @@
+//! The OpenAI chat-completions format.
+
+mod decode;
+mod request;
+
+pub(super) use decode::Decoder;
+pub(super) use request::body;
