@@ -72,6 +72,7 @@ codes! {
     MemberRoleUpdateForbidden = 403 "MEMBER_ROLE_UPDATE_FORBIDDEN",
     MemberRemoveForbidden = 403 "MEMBER_REMOVE_FORBIDDEN",
     MemberOwnerRoleAssignForbidden = 403 "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN",
+    MemberAccountShared = 403 "MEMBER_ACCOUNT_SHARED",
     MemberSelfRoleForbidden = 403 "MEMBER_SELF_ROLE_FORBIDDEN",
     MemberSelfRemovalForbidden = 403 "MEMBER_SELF_REMOVAL_FORBIDDEN",
     MemberOwnerRemovalForbidden = 403 "MEMBER_OWNER_REMOVAL_FORBIDDEN",
