@@ -1,1 +1,15 @@
-//! Room of the Tale workspace.
+//! The database room: connection pools, migrations, live-update hints over LISTEN/NOTIFY and the
+//! private Postgres that `tale dev` runs.
+//!
+//! There are two databases, which may live on one server or on two: the *application* database
+//! (schema `app`) and the *knowledge* database (schema `private_knowledge`, with pgvector). This
+//! crate knows how to reach and prepare them and nothing about what the tables mean; statements
+//! stand in the store modules of the rooms above.
+//!
+//! - [`pools`]: [`connect`](pools::connect) opens the bounded pool of one database.
+//! - [`migrate`]: brings a database to this release's schema, or says why it cannot.
+//! - [`hints`]: one LISTEN connection per process fans changes out to every live-update stream.
+//! - [`embedded`]: initializes, starts, watches and stops the private Postgres.
+
+pub mod migrate;
+pub mod pools;

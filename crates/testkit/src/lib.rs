@@ -1,1 +1,11 @@
-//! Room of the Tale workspace.
+//! What tests of several rooms share. A development dependency only: no shipped crate imports it.
+//!
+//! - [`TestDb`]: a fresh, migrated pair of databases for one test.
+//! - [`ManualClock`]: time that moves when told to.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test support fails loudly")]
+
+mod db;
+
+pub use db::{TestDb, workspace};
+pub use tale_core::ManualClock;

@@ -1,0 +1,3 @@
+//! The test kit's own tests and the checks that hold for the whole workspace.
+
+mod database;
