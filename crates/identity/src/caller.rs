@@ -88,8 +88,8 @@ pub struct SessionPrincipal {
     pub created_at: DateTime<Utc>,
     /// When the session ends if it is not used again.
     pub expires_at: DateTime<Utc>,
-    /// Whether this request moved the end of the session, so that the cookie is set again.
-    pub renewed: bool,
+    /// Whether a tab made this request by itself (SES-7).
+    pub background: bool,
 }
 
 impl SessionPrincipal {

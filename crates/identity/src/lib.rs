@@ -2,9 +2,12 @@
 //! members and API keys are managed.
 //!
 //! Everything above this room receives a [`Caller`] and asks it for rights; nobody else reads
-//! memberships or credentials.
+//! memberships or credentials. [`Identity`] is the service; its methods stand in the module of
+//! their subject.
 
 pub mod caller;
+pub mod config;
+pub mod fields;
 pub mod keys;
 pub mod lockout;
 pub mod network;
@@ -12,5 +15,6 @@ pub mod password;
 pub mod permissions;
 
 pub use caller::{Caller, SessionPrincipal, Via};
+pub use config::IdentityConfig;
 pub use network::{ClientAddress, TrustedProxies};
 pub use permissions::{Capability, Role};

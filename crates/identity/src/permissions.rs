@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use tale_core::{Code, Problem};
 
 /// What a person may be in an organization (ROLE-1). Ordered from the least to the most (ROLE-2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum Role {
     /// Keeps the membership and grants nothing (ROLE-6).
     Disabled,
@@ -59,6 +58,18 @@ impl Role {
     #[must_use]
     pub fn capabilities(self) -> Vec<Capability> {
         Capability::ALL.iter().copied().filter(|capability| self.can(*capability)).collect()
+    }
+}
+
+/// A word that names no role.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a role")]
+pub struct UnknownRole(pub String);
+
+impl TryFrom<String> for Role {
+    type Error = UnknownRole;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or(UnknownRole(text))
     }
 }
 

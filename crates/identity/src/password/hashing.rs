@@ -68,7 +68,7 @@ pub struct Admission {
 /// The parameters are outside what Argon2 allows.
 #[derive(Debug, thiserror::Error)]
 #[error("the password hashing parameters are not usable: {0}")]
-pub struct BadCost(argon2::Error);
+pub struct HashingError(argon2::Error);
 
 /// Leaves the line also when the waiting caller goes away.
 struct Place<'a>(&'a AtomicUsize);
@@ -83,11 +83,11 @@ impl PasswordHasher {
     /// A pool with this cost. Hashes once, to make the decoy.
     ///
     /// # Errors
-    /// [`BadCost`] when Argon2 does not allow the parameters.
-    pub fn new(cost: HashCost) -> Result<Self, BadCost> {
+    /// [`HashingError`] when Argon2 does not allow the parameters.
+    pub fn new(cost: HashCost) -> Result<Self, HashingError> {
         let decoy = hash(&tale_core::crypto::random_token(32), &cost).map_err(|error| match error {
-            HashError::Cost(error) => BadCost(error),
-            HashError::Hash(_) => BadCost(argon2::Error::OutOfMemory),
+            HashError::Cost(error) => HashingError(error),
+            HashError::Hash(_) => HashingError(argon2::Error::OutOfMemory),
         })?;
         Ok(Self {
             cost,

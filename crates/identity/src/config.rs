@@ -1,0 +1,45 @@
+//! What the deployment decides about identity.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+use tale_env::Settings;
+
+use crate::lockout::LoginPolicy;
+use crate::password::{HashCost, PasswordPolicy};
+
+/// The settings of this room. `Default` is what an empty environment means.
+#[derive(Debug, Clone, Default)]
+pub struct IdentityConfig {
+    /// Whether sign-up stays open after the first account (ACC-8).
+    pub allow_open_sign_up: bool,
+    /// Who may create organizations, lower-cased; `None` = everybody (ORG-1).
+    pub organization_creators: Option<Vec<String>>,
+    /// The preset setup token; `None` = a fresh one per start (STP-5).
+    pub setup_token: Option<SecretString>,
+    /// How long an unused session lives at most (SES-3).
+    pub session_idle_timeout: Option<Duration>,
+    /// Key of the pseudonyms in failed sign-ins (SIN-8).
+    pub audit_pepper: Option<SecretString>,
+    /// What new passwords must be.
+    pub password_policy: PasswordPolicy,
+    /// How wrong passwords are slowed down.
+    pub login_policy: LoginPolicy,
+    /// What hashing costs.
+    pub hash_cost: HashCost,
+}
+
+impl IdentityConfig {
+    /// From the environment.
+    #[must_use]
+    pub fn from_settings(settings: &Settings) -> Self {
+        Self {
+            allow_open_sign_up: settings.allow_open_sign_up,
+            organization_creators: settings.organization_creators.clone(),
+            setup_token: settings.setup_token.clone(),
+            session_idle_timeout: settings.session_idle_timeout,
+            audit_pepper: settings.audit_pepper.clone(),
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The service that the rooms above hold.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use secrecy::ExposeSecret;
+use sqlx::{PgPool, PgTransaction};
+use tale_core::clock::SharedClock;
+use tale_core::crypto::{hex_of, hmac_sha256, random_token, sha256};
+use tale_core::Problem;
+
+use crate::config::IdentityConfig;
+use crate::network::ClientAddress;
+use crate::password::{HashingError, PasswordHasher};
+use crate::store;
+
+/// How long a counter of wrong passwords is kept after its last use (LCK-9).
+const ATTEMPTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
+
+/// Accounts, sessions, organizations, members, keys and preferences. Cheap to clone.
+#[derive(Clone)]
+pub struct Identity(pub(crate) Arc<Parts>);
+
+pub(crate) struct Parts {
+    pub(crate) db: PgPool,
+    pub(crate) clock: SharedClock,
+    pub(crate) config: IdentityConfig,
+    pub(crate) hasher: PasswordHasher,
+    pub(crate) setup_token: secrecy::SecretString,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Identity")
+    }
+}
+
+/// Where a sign-in comes from.
+#[derive(Debug, Clone)]
+pub struct Device {
+    /// The client's address.
+    pub client: ClientAddress,
+    /// The browser's own words, cut to what is kept.
+    pub user_agent: Option<String>,
+}
+
+impl Device {
+    /// From the client's address and its `User-Agent`; more than 400 characters are cut.
+    #[must_use]
+    pub fn new(client: ClientAddress, user_agent: Option<&str>) -> Self {
+        let user_agent = user_agent
+            .map(|text| text.chars().filter(|c| !c.is_control()).take(400).collect::<String>())
+            .filter(|text| !text.trim().is_empty());
+        Self { client, user_agent }
+    }
+}
+
+impl Identity {
+    /// The service on the operational database. Warns about settings that make it weaker.
+    ///
+    /// # Errors
+    /// [`HashingError`] when Argon2 does not allow the configured cost.
+    pub fn new(db: PgPool, clock: SharedClock, config: IdentityConfig) -> Result<Self, HashingError> {
+        if config.audit_pepper.is_none() {
+            tracing::warn!("[SECURITY] TALE_AUDIT_PEPPER is not set: failed sign-ins are recorded with plain addresses and networks");
+        }
+        if config.allow_open_sign_up {
+            tracing::warn!("[SECURITY] TALE_ALLOW_OPEN_SIGN_UP=true: anybody who reaches this Tale can make an account");
+        }
+        let hasher = PasswordHasher::new(config.hash_cost)?;
+        let setup_token = config.setup_token.clone().unwrap_or_else(|| random_token(18).into());
+        Ok(Self(Arc::new(Parts { db, clock, config, hasher, setup_token })))
+    }
+
+    /// Removes sessions that ended and counters of wrong passwords that nobody touched for 90 days.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn sweep(&self) -> Result<u64, Problem> {
+        let mut conn = self.0.db.acquire().await?;
+        let now = self.now();
+        let sessions = store::sessions::sweep(&mut conn, now).await?;
+        Ok(sessions + store::attempts::sweep(&mut conn, now - ATTEMPTS_KEPT).await?)
+    }
+
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        // Postgres keeps microseconds; what is compared with a stored time must not keep more.
+        let now = self.0.clock.now();
+        DateTime::from_timestamp_micros(now.timestamp_micros()).unwrap_or(now)
+    }
+
+    pub(crate) async fn begin(&self) -> Result<PgTransaction<'static>, Problem> {
+        Ok(self.0.db.begin().await?)
+    }
+
+    /// What is recorded of an address or a network of a failed sign-in: its pseudonym when there
+    /// is a pepper, else itself (SIN-8).
+    pub(crate) fn pseudonym(&self, plain: &str) -> Pseudonym {
+        match &self.0.config.audit_pepper {
+            Some(pepper) => Pseudonym::Hash(hex_of(&hmac_sha256(pepper.expose_secret().as_bytes(), plain.as_bytes()))),
+            None => Pseudonym::Plain(plain.to_owned()),
+        }
+    }
+
+    /// The key of an address in the counters of wrong passwords.
+    pub(crate) fn attempt_key(&self, email: &str) -> [u8; 32] {
+        match &self.0.config.audit_pepper {
+            Some(pepper) => hmac_sha256(pepper.expose_secret().as_bytes(), email.as_bytes()),
+            None => sha256(email.as_bytes()),
+        }
+    }
+}
+
+/// A value that identifies a person, or its keyed hash.
+pub(crate) enum Pseudonym {
+    Plain(String),
+    Hash(String),
+}
+
+impl Pseudonym {
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Plain(text) | Self::Hash(text) => text,
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Sessions: made at sign-in, resolved on every request, ended by their owner or by time (SES-1…10).
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use tale_core::crypto::{random_token, sha256};
+use tale_core::ids::{OrgId, SessionId, UserId};
+use tale_core::{Actor, Code, Problem};
+
+use crate::caller::{Caller, SessionPrincipal, Via};
+use crate::permissions::Role;
+use crate::service::{Device, Identity};
+use crate::store;
+use crate::trail::{self, Change};
+
+/// How long a session lives without being renewed (SES-2).
+pub const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How often its end moves at most (SES-2).
+const RENEW_EVERY: Duration = Duration::from_secs(24 * 3600);
+/// How often its use is noted at most.
+const NOTE_EVERY: Duration = Duration::from_secs(60);
+
+/// What a sign-in hands to the browser.
+#[derive(Clone)]
+pub struct SignedIn {
+    /// The cookie's value. Kept nowhere.
+    pub token: String,
+    /// Whether the cookie outlives the browser.
+    pub persistent: bool,
+    /// The person.
+    pub user: UserId,
+    /// The person's display name.
+    pub name: String,
+    /// The person's address.
+    pub email: String,
+    /// The organization to land in, when there is one.
+    pub active_org: Option<OrgId>,
+}
+
+impl std::fmt::Debug for SignedIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SignedIn").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// A session as its owner sees it (SES-10).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionView {
+    /// The session.
+    pub id: SessionId,
+    /// Whether it is the one that asks.
+    pub current: bool,
+    /// The browser's words.
+    pub user_agent: Option<String>,
+    /// The network it was made from.
+    pub network: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it was used last, to the minute.
+    pub last_used_at: DateTime<Utc>,
+}
+
+/// The person a new session is for.
+pub(crate) struct SignedInPerson<'a> {
+    pub(crate) id: UserId,
+    pub(crate) name: &'a str,
+    pub(crate) email: &'a str,
+}
+
+fn ended() -> Problem {
+    Problem::new(Code::Unauthorized, "You are not signed in, or the session has ended. Sign in and try again.")
+}
+
+fn no_membership() -> Problem {
+    Problem::new(Code::OrgForbidden, "You are not a member of this organization.")
+}
+
+impl Identity {
+    /// The session of a cookie's token. `background`: a tab made the request by itself, which does
+    /// not keep the session alive (SES-7). One look-up by index; a write at most once a minute.
+    ///
+    /// # Errors
+    /// `UNAUTHORIZED` for an unknown, ended or idle session.
+    pub async fn authenticate_session(&self, token: &str, background: bool) -> Result<SessionPrincipal, Problem> {
+        let now = self.now();
+        let mut conn = self.0.db.acquire().await?;
+        let row = store::sessions::by_token(&mut conn, &sha256(token.as_bytes())).await?.ok_or_else(ended)?;
+        if now >= row.expires_at {
+            return Err(ended());
+        }
+        let idle_window = self.0.config.session_idle_timeout;
+        if idle_window.is_some_and(|window| now >= row.last_used_at + window) {
+            drop(conn);
+            self.end_idle(row.user_id, row.id).await?;
+            return Err(ended());
+        }
+        let principal = SessionPrincipal {
+            session: row.id,
+            user: row.user_id,
+            name: row.name,
+            email: row.email,
+            active_org: row.active_org_id,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+            background,
+        };
+        if !background && now >= row.last_used_at + note_every(idle_window) {
+            let renewed = (now >= row.renewed_at + RENEW_EVERY).then(|| now + LIFETIME);
+            store::sessions::slide(&mut conn, row.id, row.last_used_at, now, renewed).await?;
+        }
+        Ok(principal)
+    }
+
+    /// The caller of a session in `org`, or in the session's active organization. The membership
+    /// and the role are read now (ROLE-7).
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without a usable membership, also for an organization that does not exist.
+    pub async fn caller_for_session(&self, principal: &SessionPrincipal, org: Option<OrgId>) -> Result<Caller, Problem> {
+        let Some(org) = org.or(principal.active_org) else {
+            return Err(Problem::new(Code::OrgForbidden, "No organization is chosen. Name one with `orgId`."));
+        };
+        let mut conn = self.0.db.acquire().await?;
+        let membership = store::organizations::membership(&mut conn, org, principal.user).await?.ok_or_else(no_membership)?;
+        if membership.role == Role::Disabled {
+            return Err(Problem::new(Code::OrgForbidden, "Your access to this organization is disabled. Ask an owner or admin of the organization."));
+        }
+        if principal.active_org != Some(org) && !principal.background {
+            store::sessions::set_active_org(&mut conn, principal.session, org).await?;
+            store::accounts::set_last_org(&mut conn, principal.user, org).await?;
+        }
+        Ok(Caller {
+            org,
+            org_slug: membership.slug,
+            user: Some(principal.user),
+            role: membership.role,
+            via: Via::Session(principal.session),
+        })
+    }
+
+    /// Ends the session that asks.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn sign_out(&self, principal: &SessionPrincipal) -> Result<(), Problem> {
+        let mut tx = self.begin().await?;
+        if store::sessions::delete(&mut tx, principal.user, principal.session).await? {
+            trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &Change::auth("auth.signed_out")).await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// The live sessions of the person, last used first.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn sessions(&self, principal: &SessionPrincipal) -> Result<Vec<SessionView>, Problem> {
+        let now = self.now();
+        let used_after = self.0.config.session_idle_timeout.map(|window| now - window);
+        let mut conn = self.0.db.acquire().await?;
+        let rows = store::sessions::list(&mut conn, principal.user, now, used_after).await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| SessionView {
+                current: row.id == principal.session,
+                id: row.id,
+                user_agent: row.user_agent,
+                network: row.network,
+                created_at: row.created_at,
+                last_used_at: row.last_used_at,
+            })
+            .collect())
+    }
+
+    /// Ends one session of the person.
+    ///
+    /// # Errors
+    /// `SESSION_NOT_FOUND` for a session that is not theirs or not there.
+    pub async fn end_session(&self, principal: &SessionPrincipal, id: SessionId) -> Result<(), Problem> {
+        let mut tx = self.begin().await?;
+        if !store::sessions::delete(&mut tx, principal.user, id).await? {
+            return Err(Problem::new(Code::SessionNotFound, "This session does not exist any more."));
+        }
+        trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &Change::auth("session.ended").on("session", id.to_string())).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Ends every session of the person except the one that asks.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn end_other_sessions(&self, principal: &SessionPrincipal) -> Result<(), Problem> {
+        let mut tx = self.begin().await?;
+        let ended = store::sessions::delete_all(&mut tx, principal.user, Some(principal.session)).await?;
+        if ended > 0 {
+            let change = Change::auth("session.others_ended").with(serde_json::json!({ "count": ended }));
+            trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &change).await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Makes a session inside the caller's transaction.
+    pub(crate) async fn make_session(
+        &self,
+        conn: &mut PgConnection,
+        person: SignedInPerson<'_>,
+        active_org: Option<OrgId>,
+        persistent: bool,
+        device: &Device,
+    ) -> Result<SignedIn, Problem> {
+        let token = random_token(32);
+        let now = self.now();
+        store::sessions::insert(
+            conn,
+            &store::sessions::NewSession {
+                id: SessionId::new(),
+                token_hash: &sha256(token.as_bytes()),
+                user: person.id,
+                active_org,
+                user_agent: device.user_agent.as_deref(),
+                network: &device.client.network(),
+                at: now,
+                expires_at: now + LIFETIME,
+            },
+        )
+        .await?;
+        Ok(SignedIn {
+            token,
+            persistent,
+            user: person.id,
+            name: person.name.to_owned(),
+            email: person.email.to_owned(),
+            active_org,
+        })
+    }
+
+    /// Ends an idle session and writes that it did (SES-6), once among simultaneous requests.
+    async fn end_idle(&self, user: UserId, session: SessionId) -> Result<(), Problem> {
+        let mut tx = self.begin().await?;
+        if store::sessions::delete(&mut tx, user, session).await? {
+            let change = Change::auth("session.idle_revoked").on("session", session.to_string());
+            trail::in_every_org(&mut tx, self.now(), user, &Actor::System, &change).await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+}
+
+/// How often a use is noted: once a minute, or more often under a short idle window, so that the
+/// window stays exact to a twentieth.
+fn note_every(idle_window: Option<Duration>) -> Duration {
+    idle_window.map_or(NOTE_EVERY, |window| (window / 20).clamp(Duration::from_secs(1), NOTE_EVERY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uses_are_noted_at_most_once_a_minute() {
+        assert_eq!(note_every(None), Duration::from_secs(60));
+        assert_eq!(note_every(Some(Duration::from_secs(60))), Duration::from_secs(3));
+        assert_eq!(note_every(Some(Duration::from_secs(1440 * 60))), Duration::from_secs(60));
+    }
+}

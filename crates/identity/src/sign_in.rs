@@ -1,0 +1,154 @@
+//! Sign-in with a password (SIN-1…8), slowed down for guessers (LCK-2…8).
+
+use sqlx::PgConnection;
+use tale_core::ids::{OrgId, UserId};
+use tale_core::{Actor, Code, Problem};
+
+use crate::fields::normalize_email;
+use crate::lockout::{Charge, locked, remaining};
+use crate::password::{MAX_BYTES, Verdict};
+use crate::permissions::Role;
+use crate::service::{Device, Identity};
+use crate::sessions::{SignedIn, SignedInPerson};
+use crate::store;
+use crate::store::attempts::EVERYWHERE;
+use crate::trail::{self, Change};
+
+/// What the sign-in form sends.
+#[derive(Clone)]
+pub struct Credentials {
+    /// The address as typed.
+    pub email: String,
+    /// The password as typed.
+    pub password: String,
+    /// Whether the cookie outlives the browser.
+    pub remember: bool,
+}
+
+/// The one answer to a wrong password, an unknown address and an account without password (SIN-2).
+fn wrong() -> Problem {
+    Problem::new(Code::InvalidCredentials, "Wrong email or password.")
+}
+
+/// A charged attempt at a password.
+pub(crate) struct Attempt {
+    key: [u8; 32],
+    network: String,
+    /// Whether its failure starts a block.
+    blocks: bool,
+}
+
+impl Identity {
+    /// Signs a person in.
+    ///
+    /// # Errors
+    /// `INVALID_CREDENTIALS`; `SIGN_IN_LOCKED` during a block, before the password is looked at;
+    /// `BUSY` when too many people sign in at once.
+    pub async fn sign_in(&self, credentials: &Credentials, device: &Device) -> Result<SignedIn, Problem> {
+        let email = normalize_email(&credentials.email);
+        let account = {
+            let mut conn = self.0.db.acquire().await?;
+            store::accounts::by_email(&mut conn, &email).await?
+        };
+        let stored = account.as_ref().and_then(|account| account.password_hash.as_deref());
+        let (attempt, verdict) = self.attempt(&email, &credentials.password, stored, device).await?;
+        let (Some(account), Verdict::Right { rehash }) = (&account, verdict) else {
+            self.note_failure(account.as_ref().map(|account| account.id), &email, device, &attempt).await?;
+            return Err(wrong());
+        };
+        let mut tx = self.begin().await?;
+        // The password may have been changed while the old one was being checked.
+        if store::accounts::locked_hash(&mut tx, account.id).await?.as_deref() != stored {
+            return Err(wrong());
+        }
+        store::attempts::clear(&mut tx, &attempt.key, &attempt.network).await?;
+        if let Some(stronger) = rehash {
+            store::accounts::set_rehash(&mut tx, account.id, &stronger).await?;
+        }
+        let org = landing_org(&mut tx, account.id, account.last_org_id).await?;
+        let person = SignedInPerson { id: account.id, name: &account.name, email: &account.email };
+        let signed_in = self.make_session(&mut tx, person, org, credentials.remember, device).await?;
+        trail::in_every_org(&mut tx, self.now(), account.id, &Actor::User { id: account.id }, &Change::auth("auth.signed_in")).await?;
+        tx.commit().await?;
+        Ok(signed_in)
+    }
+
+    /// Checks one password under the lockout rule: refused during a block, else charged as failed
+    /// before it is looked at. The caller clears the charge after success.
+    pub(crate) async fn attempt(
+        &self,
+        email: &str,
+        password: &str,
+        stored: Option<&str>,
+        device: &Device,
+    ) -> Result<(Attempt, Verdict), Problem> {
+        let key = self.attempt_key(email);
+        let network = self.pseudonym(&device.client.network()).text().to_owned();
+        {
+            let mut conn = self.0.db.acquire().await?;
+            let now = self.now();
+            if let Some(wait) = remaining(store::attempts::blocked_until(&mut conn, &key, &network, now).await?, now) {
+                return Err(locked(wait));
+            }
+        }
+        // A turn at the hash pool comes first, so that nobody is charged for a busy server.
+        let turn = self.0.hasher.admit().await?;
+        let blocks = self.charge(&key, &network).await?;
+        // More bytes than a password may have cannot match, and must not cost more.
+        let candidate = if password.len() > MAX_BYTES { ("", None) } else { (password, stored) };
+        let verdict = self.0.hasher.verify(turn, candidate.0, candidate.1).await?;
+        Ok((Attempt { key, network, blocks }, verdict))
+    }
+
+    /// Charges both counters; returns whether this failure starts a block.
+    pub(crate) async fn charge(&self, key: &[u8; 32], network: &str) -> Result<bool, Problem> {
+        let now = self.now();
+        let policy = &self.0.config.login_policy;
+        let mut tx = self.begin().await?;
+        let mut blocks = false;
+        for (network, policy) in [(network, policy.clone()), (EVERYWHERE, policy.account_wide())] {
+            match store::attempts::charge(&mut tx, key, network, &policy, now).await? {
+                Charge::Refused { wait } => return Err(locked(wait)), // rolls the first charge back
+                Charge::Admitted { blocked } => blocks |= blocked.is_some(),
+            }
+        }
+        tx.commit().await?;
+        Ok(blocks)
+    }
+
+    /// Drops the charge of an attempt that was right.
+    pub(crate) async fn clear_attempt(&self, conn: &mut PgConnection, attempt: &Attempt) -> Result<(), Problem> {
+        Ok(store::attempts::clear(conn, &attempt.key, &attempt.network).await?)
+    }
+
+    /// Writes a failed sign-in into the log of every organization of the account. A failure for an
+    /// address without account stays in the counters (SIN-7).
+    pub(crate) async fn note_failure(&self, user: Option<UserId>, email: &str, device: &Device, attempt: &Attempt) -> Result<(), Problem> {
+        let Some(user) = user else { return Ok(()) };
+        let now = self.now();
+        let details = trail::attempt_details(&self.pseudonym(email), &self.pseudonym(&device.client.network()));
+        let mut tx = self.begin().await?;
+        let failed = Change::auth("auth.sign_in_failed").on("user", user.to_string()).failed().with(details.clone());
+        trail::in_every_org(&mut tx, now, user, &Actor::System, &failed).await?;
+        if attempt.blocks {
+            let locked_out = Change::security("auth.locked_out").on("user", user.to_string()).failed().with(details);
+            trail::in_every_org(&mut tx, now, user, &Actor::System, &locked_out).await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+}
+
+/// The organization used last, else the first usable one, else the first one at all, whose
+/// access-denied screen says why nothing can be done (SIN-4, SIN-9).
+async fn landing_org(conn: &mut PgConnection, user: UserId, last: Option<OrgId>) -> Result<Option<OrgId>, Problem> {
+    let orgs = store::organizations::of_user(conn, user).await?;
+    let usable = |org: &&store::organizations::OrgOfUser| org.role != Role::Disabled;
+    let landing = orgs
+        .iter()
+        .filter(usable)
+        .find(|org| Some(org.id) == last)
+        .or_else(|| orgs.iter().find(usable))
+        .or_else(|| orgs.first());
+    Ok(landing.map(|org| org.id))
+}

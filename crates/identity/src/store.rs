@@ -1,0 +1,9 @@
+//! The statements of this room. One function per statement; no ids and no times are made here.
+
+pub(crate) mod accounts;
+pub(crate) mod attempts;
+pub(crate) mod keys;
+pub(crate) mod members;
+pub(crate) mod organizations;
+pub(crate) mod preferences;
+pub(crate) mod sessions;

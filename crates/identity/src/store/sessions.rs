@@ -1,0 +1,141 @@
+//! Sessions. They belong to a person, not to an organization, so nothing here has an organization
+//! condition.
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, PgConnection};
+use tale_core::ids::{OrgId, SessionId, UserId};
+
+/// A session with the person it belongs to.
+#[derive(Debug, FromRow)]
+pub(crate) struct SessionRow {
+    pub(crate) id: SessionId,
+    pub(crate) user_id: UserId,
+    pub(crate) name: String,
+    pub(crate) email: String,
+    pub(crate) active_org_id: Option<OrgId>,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) last_used_at: DateTime<Utc>,
+    pub(crate) renewed_at: DateTime<Utc>,
+    pub(crate) expires_at: DateTime<Utc>,
+}
+
+/// A new session.
+pub(crate) struct NewSession<'a> {
+    pub(crate) id: SessionId,
+    pub(crate) token_hash: &'a [u8; 32],
+    pub(crate) user: UserId,
+    pub(crate) active_org: Option<OrgId>,
+    pub(crate) user_agent: Option<&'a str>,
+    pub(crate) network: &'a str,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) expires_at: DateTime<Utc>,
+}
+
+/// A session as its owner sees it.
+#[derive(Debug, FromRow)]
+pub(crate) struct ListedRow {
+    pub(crate) id: SessionId,
+    pub(crate) user_agent: Option<String>,
+    pub(crate) network: String,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) last_used_at: DateTime<Utc>,
+}
+
+pub(crate) async fn insert(conn: &mut PgConnection, new: &NewSession<'_>) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO app.sessions
+             (id, token_hash, user_id, active_org_id, method, user_agent, network, created_at, last_used_at, renewed_at, expires_at)
+         VALUES ($1, $2, $3, $4, 'password', $5, $6, $7, $7, $7, $8)",
+    )
+    .bind(new.id)
+    .bind(new.token_hash.as_slice())
+    .bind(new.user)
+    .bind(new.active_org)
+    .bind(new.user_agent)
+    .bind(new.network)
+    .bind(new.at)
+    .bind(new.expires_at)
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// The session of a token, by the unique index over its hash.
+pub(crate) async fn by_token(conn: &mut PgConnection, token_hash: &[u8; 32]) -> Result<Option<SessionRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at
+           FROM app.sessions s
+           JOIN app.users u ON u.id = s.user_id
+          WHERE s.token_hash = $1",
+    )
+    .bind(token_hash.as_slice())
+    .fetch_optional(conn)
+    .await
+}
+
+/// Moves the session's use, and with `expires_at` its end, forward. Of simultaneous requests the
+/// first one writes.
+pub(crate) async fn slide(
+    conn: &mut PgConnection,
+    id: SessionId,
+    seen_last_used: DateTime<Utc>,
+    now: DateTime<Utc>,
+    expires_at: Option<DateTime<Utc>>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE app.sessions
+            SET last_used_at = $3,
+                renewed_at = CASE WHEN $4::timestamptz IS NULL THEN renewed_at ELSE $3 END,
+                expires_at = COALESCE($4, expires_at)
+          WHERE id = $1 AND last_used_at = $2",
+    )
+    .bind(id)
+    .bind(seen_last_used)
+    .bind(now)
+    .bind(expires_at)
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+pub(crate) async fn set_active_org(conn: &mut PgConnection, id: SessionId, org: OrgId) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE app.sessions SET active_org_id = $2 WHERE id = $1").bind(id).bind(org).execute(conn).await.map(drop)
+}
+
+/// Ends one session of a person. Returns whether it was there.
+pub(crate) async fn delete(conn: &mut PgConnection, user: UserId, id: SessionId) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query("DELETE FROM app.sessions WHERE user_id = $1 AND id = $2").bind(user).bind(id).execute(conn).await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Ends the sessions of a person, all of them or all but one.
+pub(crate) async fn delete_all(conn: &mut PgConnection, user: UserId, keep: Option<SessionId>) -> Result<u64, sqlx::Error> {
+    let done = sqlx::query("DELETE FROM app.sessions WHERE user_id = $1 AND id IS DISTINCT FROM $2").bind(user).bind(keep).execute(conn).await?;
+    Ok(done.rows_affected())
+}
+
+/// The live sessions of a person, last used first.
+pub(crate) async fn list(
+    conn: &mut PgConnection,
+    user: UserId,
+    now: DateTime<Utc>,
+    used_after: Option<DateTime<Utc>>,
+) -> Result<Vec<ListedRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT id, user_agent, network, created_at, last_used_at
+           FROM app.sessions
+          WHERE user_id = $1 AND expires_at > $2 AND ($3::timestamptz IS NULL OR last_used_at > $3)
+          ORDER BY last_used_at DESC, id",
+    )
+    .bind(user)
+    .bind(now)
+    .bind(used_after)
+    .fetch_all(conn)
+    .await
+}
+
+/// Removes sessions that ended before `now`. Returns how many.
+pub(crate) async fn sweep(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<u64, sqlx::Error> {
+    let done = sqlx::query("DELETE FROM app.sessions WHERE expires_at <= $1").bind(now).execute(conn).await?;
+    Ok(done.rows_affected())
+}
