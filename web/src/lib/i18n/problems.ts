@@ -1,0 +1,65 @@
+/** The sentence people read for a problem: chosen by its code, in their language. */
+import type { ApiProblem } from '#lib/api/problem.ts';
+import { m } from '#lib/paraglide/messages.js';
+
+type Text = () => string;
+
+const BY_CODE: Record<string, Text> = {
+	NETWORK: m.problem_network,
+	UNEXPECTED: m.problem_unexpected,
+	ORIGIN_FORBIDDEN: m.problem_origin,
+	INVALID_CREDENTIALS: m.problem_invalid_credentials,
+	SIGN_IN_LOCKED: m.problem_sign_in_locked,
+	PASSWORD_POLICY: m.problem_password_policy,
+	SETUP_TOKEN_REQUIRED: m.problem_setup_token,
+	SETUP_ALREADY_DONE: m.problem_setup_done,
+	EMAIL_TAKEN: m.problem_email_taken,
+	ORG_NAME_TAKEN: m.problem_org_name_taken,
+	ORG_NAME_RESERVED: m.problem_org_name_reserved,
+	ALREADY_MEMBER: m.problem_already_member,
+	MEMBER_LAST_ADMIN: m.problem_last_admin,
+	MEMBER_OWNER_ROLE_IMMUTABLE: m.problem_creator_role,
+	MEMBER_CREATOR_ROLE_IMMUTABLE: m.problem_creator_role,
+	MEMBER_SELF_ROLE_FORBIDDEN: m.problem_own_role,
+	PRIVATE_HOST_BLOCKED: m.problem_private_host,
+	INVALID_URL: m.problem_url,
+	CREDENTIAL_ENDPOINT_INVALID: m.problem_url,
+	PROVIDER_NAME_TAKEN: m.problem_provider_name_taken,
+	PROVIDER_IN_USE: m.problem_in_use,
+	CREDENTIAL_IN_USE: m.problem_in_use,
+	CREDENTIAL_NAME_TAKEN: m.problem_credential_name_taken,
+	CREDENTIAL_SECRET_INVALID: m.problem_credential_secret,
+	CREDENTIAL_ENV_MISSING: m.problem_credential_env,
+	EMBEDDING_UPSTREAM_ERROR: m.problem_embedding_upstream,
+	EMBEDDING_CREDENTIAL_REJECTED: m.problem_embedding_rejected,
+	EMBEDDING_WIDTH_CONFLICT: m.problem_embedding_width,
+	EMBEDDING_PROVIDER_UNSUPPORTED: m.problem_embedding_unsupported,
+	DATABASE_UNAVAILABLE: m.problem_database,
+	KNOWLEDGE_UNAVAILABLE: m.problem_database,
+	OBJECT_STORE_UNAVAILABLE: m.problem_store,
+	BUSY: m.problem_busy,
+	DRAINING: m.problem_busy
+};
+
+function byStatus(status: number): Text {
+	if (status === 400 || status === 422) return m.problem_invalid;
+	if (status === 401) return m.problem_unauthorized;
+	if (status === 403) return m.problem_forbidden;
+	if (status === 404 || status === 410) return m.problem_not_found;
+	if (status === 409 || status === 412) return m.problem_conflict;
+	if (status === 413) return m.problem_too_large;
+	if (status === 429) return m.problem_rate_limited;
+	if (status >= 500) return m.problem_server;
+	return m.problem_unexpected;
+}
+
+const EXTRA: Record<string, Text> = {};
+
+/** Adds the sentences of a domain (chat, documents) for its own codes. Called when that domain is loaded. */
+export function describeProblems(texts: Record<string, Text>): void {
+	Object.assign(EXTRA, texts);
+}
+
+export function problemText(problem: ApiProblem): string {
+	return (EXTRA[problem.code] ?? BY_CODE[problem.code] ?? byStatus(problem.status))();
+}

@@ -1,0 +1,34 @@
+/** Which cached reads a hint makes stale. */
+import { keys } from '#lib/api/keys.ts';
+import type { HintEvent } from './events.ts';
+
+type Key = readonly unknown[];
+
+/** Key prefixes to re-read for a hint; an unknown topic re-reads the whole organization. */
+export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
+	const org = (...rest: unknown[]) => keys.org(orgId, ...rest);
+	switch (topic) {
+		case 'threads':
+			return [org('threads')];
+		case 'thread':
+			return id ? [org('threads'), org('thread', id)] : [org('threads'), org('thread')];
+		case 'documents':
+			return [org('documents'), org('composer'), org('embedding')];
+		case 'document':
+			return id ? [org('documents'), org('document', id), org('embedding')] : [org('documents'), org('document')];
+		case 'members':
+			return [org('members'), org('permissions'), keys.session];
+		case 'providers':
+			return [org('providers'), org('composer'), org('embedding')];
+		case 'embedding':
+			return [org('embedding'), org('composer'), org('documents')];
+		case 'apiKeys':
+			return [org('apiKeys')];
+		case 'organization':
+			return [keys.session];
+		case 'preferences':
+			return [org('preferences')];
+		default:
+			return [org()];
+	}
+}

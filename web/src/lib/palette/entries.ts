@@ -1,0 +1,64 @@
+/** What the palette offers: pages of the app that match, then chats and documents the server found. */
+import BookOpen from '@lucide/svelte/icons/book-open';
+import FileText from '@lucide/svelte/icons/file-text';
+import MessageCircle from '@lucide/svelte/icons/message-circle';
+import SquarePen from '@lucide/svelte/icons/square-pen';
+import type { SearchResults } from '#lib/api/types.ts';
+import { m } from '#lib/paraglide/messages.js';
+import type { OpenOrg } from '#lib/session/org.svelte.ts';
+import { settingsPages } from '#lib/settings/pages.ts';
+import { paths } from '#lib/shell/paths.ts';
+import type { Icon } from '#lib/ui/Icon.ts';
+import type { Scope } from './queries.ts';
+
+export interface Entry {
+	id: string;
+	icon: Icon;
+	title: string;
+	snippet?: string;
+	where: string;
+	archived?: boolean;
+	href: string;
+}
+
+function pages(org: OpenOrg): Entry[] {
+	const list: Entry[] = [
+		{ id: 'new-chat', icon: SquarePen, title: m.palette_new_chat(), where: m.palette_action(), href: paths.newChat(org.id) },
+		{ id: 'documents', icon: BookOpen, title: m.palette_documents(), where: m.nav_knowledge(), href: paths.documents(org.id) }
+	];
+	for (const page of settingsPages(org)) {
+		list.push({ id: page.slug, icon: page.icon, title: page.label(), where: m.nav_settings(), href: paths.settings(org.id, page.slug) });
+	}
+	return list;
+}
+
+/** Entries for what is typed. Live chats come before archived ones. */
+export function entriesFor(org: OpenOrg, query: string, scope: Scope, found: SearchResults | undefined): Entry[] {
+	const wanted = query.trim().toLocaleLowerCase();
+	const list = scope === 'chats' ? [] : pages(org).filter((entry) => entry.title.toLocaleLowerCase().includes(wanted));
+	if (!found || wanted === '') return list;
+	const chats = found.threads.map(
+		(thread): Entry => ({
+			id: `chat-${thread.id}`,
+			icon: MessageCircle,
+			title: thread.title ?? m.palette_untitled(),
+			snippet: thread.snippet,
+			where: m.palette_chat(),
+			archived: thread.archived,
+			href: paths.chat(org.id, thread.id, thread.messageId)
+		})
+	);
+	const documents = found.documents.map(
+		(document): Entry => ({
+			id: `document-${document.id}`,
+			icon: FileText,
+			title: document.title,
+			snippet: document.snippet,
+			where: m.palette_document(),
+			href: paths.document(org.id, document.id)
+		})
+	);
+	const live = chats.filter((entry) => !entry.archived);
+	const archived = chats.filter((entry) => entry.archived);
+	return [...list, ...live, ...documents, ...archived];
+}

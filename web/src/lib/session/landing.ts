@@ -1,0 +1,31 @@
+/** Where a visitor belongs who did not ask for a page. */
+import type { Session } from '#lib/api/types.ts';
+import { paths } from '#lib/shell/paths.ts';
+
+const LAST_KEY = 'tale.organization';
+
+/** Remembers the organization to open next time. */
+export function rememberOrganization(orgId: string): void {
+	try {
+		localStorage.setItem(LAST_KEY, orgId);
+	} catch {
+		// Without storage the server's choice stands.
+	}
+}
+
+function remembered(): string | null {
+	try {
+		return localStorage.getItem(LAST_KEY);
+	} catch {
+		return null;
+	}
+}
+
+export function landing(session: Session): string {
+	if (session.setupRequired) return paths.setup();
+	if (!session.user) return paths.logIn();
+	const { organizations, activeOrganizationId } = session;
+	const wanted = [remembered(), activeOrganizationId];
+	const open = wanted.find((id) => organizations.some((organization) => organization.id === id)) ?? organizations[0]?.id;
+	return open ? paths.newChat(open) : paths.createOrganization();
+}

@@ -1,0 +1,45 @@
+/**
+ * The open organization, for every component below the dashboard layout:
+ *
+ * ```ts
+ * const org = getOrg();
+ * org.id; org.name; org.can('knowledge.write');
+ * ```
+ */
+import { createContext } from 'svelte';
+import type { OrganizationSummary, Permissions, Role, Session } from '#lib/api/types.ts';
+import type { Capability } from './capabilities.ts';
+
+type User = NonNullable<Session['user']>;
+
+export class OpenOrg {
+	constructor(
+		private readonly read: () => { organization: OrganizationSummary; permissions: Permissions; session: Session }
+	) {}
+
+	get id(): string {
+		return this.read().organization.id;
+	}
+	get name(): string {
+		return this.read().organization.name;
+	}
+	get slug(): string {
+		return this.read().organization.slug;
+	}
+	get role(): Role {
+		return this.read().permissions.role;
+	}
+	get session(): Session {
+		return this.read().session;
+	}
+	get user(): User {
+		const { user } = this.read().session;
+		if (!user) throw new Error('the dashboard is only shown to signed-in people');
+		return user;
+	}
+	can(capability: Capability): boolean {
+		return this.read().permissions.capabilities.includes(capability);
+	}
+}
+
+export const [getOrg, setOrg] = createContext<OpenOrg>();

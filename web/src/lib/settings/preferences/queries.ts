@@ -1,0 +1,43 @@
+/** A person's preferences in an organization; theme and language take effect at once in this browser. */
+import { api, send } from '#lib/api/client.ts';
+import { keys } from '#lib/api/keys.ts';
+import { toProblem } from '#lib/api/problem.ts';
+import { queryClient } from '#lib/api/query-client.ts';
+import type { Preferences } from '#lib/api/types.ts';
+import { locale } from '#lib/i18n/locale.svelte.ts';
+import { m } from '#lib/paraglide/messages.js';
+import { theme } from '#lib/shell/theme.svelte.ts';
+import { toasts } from '#lib/ui/toasts.svelte.ts';
+
+export const preferencesQuery = (orgId: string) => ({
+	queryKey: keys.org(orgId, 'preferences'),
+	queryFn: ({ signal }: { signal: AbortSignal }): Promise<Preferences> =>
+		send(api.GET('/api/app/preferences', { params: { query: { orgId } }, signal }))
+});
+
+/** Shows what was chosen on another device. */
+export function applyPreferences(preferences: Preferences): void {
+	if (preferences.theme !== theme.current) theme.set(preferences.theme);
+	if (preferences.locale && preferences.locale !== locale.current) locale.set(preferences.locale);
+}
+
+/** Saves some of the preferences; the server takes the whole object, so the rest is read first. */
+export async function savePreferences(orgId: string, change: Partial<Preferences>): Promise<Preferences> {
+	const query = preferencesQuery(orgId);
+	const saved = await queryClient.ensureQueryData(query);
+	const body = { ...saved, ...change };
+	const next = await send(api.PUT('/api/app/preferences', { params: { query: { orgId } }, body }));
+	queryClient.setQueryData(query.queryKey, next ?? body);
+	return next ?? body;
+}
+
+/** Applies a theme or language at once and saves it behind the scenes. */
+export async function choosePreference(orgId: string, change: Pick<Partial<Preferences>, 'theme' | 'locale'>): Promise<void> {
+	if (change.theme) theme.set(change.theme);
+	if (change.locale) locale.set(change.locale);
+	try {
+		await savePreferences(orgId, change);
+	} catch (error) {
+		toasts.problem(m.preferences_not_saved(), toProblem(error));
+	}
+}

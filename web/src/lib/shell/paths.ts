@@ -1,0 +1,30 @@
+/** Every address of the app, built in one place. */
+import { resolve } from '$app/paths';
+
+/** Prefix of all addresses when the app is served below a path; empty otherwise. */
+const base = resolve('/').replace(/\/$/, '');
+
+const org = (orgId: string, rest: string) => `${base}/dashboard/${encodeURIComponent(orgId)}/${rest}`;
+
+export const paths = {
+	root: () => `${base}/`,
+	/** `next` is the address to open after signing in. */
+	logIn: (next?: string) => `${base}/log-in${next ? `?next=${encodeURIComponent(next)}` : ''}`,
+	setup: () => `${base}/setup`,
+	createOrganization: () => `${base}/dashboard/create-organization`,
+	switching: (orgId: string) => `${base}/dashboard/switching?to=${encodeURIComponent(orgId)}`,
+	home: (orgId: string) => org(orgId, 'home'),
+	newChat: (orgId: string) => org(orgId, 'chat'),
+	chat: (orgId: string, threadId: string, messageId?: string) =>
+		org(orgId, `chat/${encodeURIComponent(threadId)}${messageId ? `?message=${encodeURIComponent(messageId)}` : ''}`),
+	documents: (orgId: string) => org(orgId, 'documents'),
+	document: (orgId: string, documentId: string) => org(orgId, `documents?doc=${encodeURIComponent(documentId)}`),
+	settings: (orgId: string, page?: string) => org(orgId, page ? `settings/${page}` : 'settings')
+};
+
+/** An address inside this app that may follow sign-in; anything else (another site, a protocol) is dropped. */
+export function safeNext(value: string | null): string | undefined {
+	if (!value || !value.startsWith(`${base}/`) || value.startsWith('//') || value.includes('\\')) return undefined;
+	const path = value.slice(base.length);
+	return path.startsWith('/log-in') || path.startsWith('/setup') ? undefined : value;
+}

@@ -1,0 +1,29 @@
+import { paraglideVitePlugin } from '@inlang/paraglide-js';
+import adapter from '@sveltejs/adapter-static';
+import { sveltekit } from '@sveltejs/kit/vite';
+import tailwindcss from '@tailwindcss/vite';
+import { defineConfig } from 'vitest/config';
+import { paraglide } from './scripts/paraglide.ts';
+
+/** Where the back end listens while the web app runs from `npm run dev`. */
+const backend = process.env.TALE_BACKEND_URL ?? 'http://localhost:3000';
+const proxied = ['/api', '/events', '/objects', '/openapi.json', '/docs', '/ping', '/ready'];
+
+export default defineConfig({
+	plugins: [
+		tailwindcss(),
+		paraglideVitePlugin(paraglide),
+		sveltekit({
+			adapter: adapter({ pages: 'build', assets: 'build', fallback: 'index.html', precompress: false }),
+			compilerOptions: { runes: true },
+			paths: { relative: false },
+			version: { pollInterval: 0 }
+		})
+	],
+	server: {
+		proxy: Object.fromEntries(
+			proxied.map((path) => [path, { target: backend, changeOrigin: false, ws: false }])
+		)
+	},
+	test: { include: ['src/**/*.test.ts'] }
+});
