@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test support fails loudly")]
 
 mod db;
+pub mod upstream;
 
 pub use db::{TestDb, workspace};
 pub use tale_core::ManualClock;

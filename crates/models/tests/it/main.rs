@@ -1,0 +1,5 @@
+//! Tests of the models room over real sockets and a real database.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests fail loudly")]
+
+mod wire;
