@@ -9,7 +9,9 @@
 //! - [`pools`]: [`connect`](pools::connect) opens the bounded pool of one database.
 //! - [`migrate`]: brings a database to this release's schema, or says why it cannot.
 //! - [`hints`]: one LISTEN connection per process fans changes out to every live-update stream.
-//! - [`embedded`]: initializes, starts, watches and stops the private Postgres.
 
+
+pub mod channels;
+pub mod hints;
 pub mod migrate;
 pub mod pools;

@@ -1,1 +1,7 @@
-//! Room of the Tale workspace.
+//! The governance room: what happened, who did it, and (with later releases) what may happen.
+//!
+//! - [`audit`]: one row per recorded act, written in the transaction of the act itself.
+//!
+//! The room stands below identity, so that every room that changes something can record it.
+
+pub mod audit;

@@ -1,0 +1,4 @@
+//! The database room on a real Postgres.
+
+mod hints;
+mod migrate;

@@ -1,0 +1,40 @@
+use tale_db::migrate::{self, MigrateError};
+use tale_testkit::TestDb;
+
+#[tokio::test]
+async fn migrating_again_and_from_two_replicas_at_once_changes_nothing() {
+    let db = TestDb::new().await;
+    let (one, two, three) = tokio::join!(migrate::app(&db.app), migrate::app(&db.app), migrate::knowledge(&db.knowledge));
+    one.unwrap();
+    two.unwrap();
+    three.unwrap();
+}
+
+#[tokio::test]
+async fn data_of_a_newer_release_is_refused_with_a_way_out() {
+    let db = TestDb::new().await;
+    sqlx::query("INSERT INTO app.schema_migrations (version, description, success, checksum, execution_time) VALUES (9999, 'later', true, '', 0)")
+        .execute(&db.app)
+        .await
+        .unwrap();
+    let error = migrate::app(&db.app).await.unwrap_err();
+    assert!(matches!(error, MigrateError::Newer { version: 9999, .. }), "{error}");
+    assert!(error.to_string().contains("newer release"));
+    // The lock is free again: another try gets the same answer at once.
+    assert!(matches!(migrate::app(&db.app).await, Err(MigrateError::Newer { .. })));
+}
+
+#[tokio::test]
+async fn a_database_without_pgvector_names_the_statement_to_run() {
+    let db = TestDb::new().await;
+    sqlx::query("DROP EXTENSION vector CASCADE").execute(&db.knowledge).await.unwrap();
+    sqlx::raw_sql("DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO pg_monitor', current_database()); END $$")
+        .execute(&db.knowledge)
+        .await
+        .unwrap();
+    let options = db.knowledge.connect_options().as_ref().clone().options([("role", "pg_monitor")]);
+    let plain = sqlx::postgres::PgPoolOptions::new().connect_lazy_with(options);
+    let error = migrate::knowledge(&plain).await.unwrap_err();
+    assert!(matches!(error, MigrateError::VectorMissing(_)), "{error}");
+    assert!(error.to_string().contains("CREATE EXTENSION vector;"));
+}

@@ -1,0 +1,45 @@
+//! The audit log on a real Postgres.
+
+use chrono::Utc;
+use serde_json::json;
+use sqlx::Connection;
+use tale_core::Actor;
+use tale_core::ids::{ApiKeyId, OrgId, UserId};
+use tale_governance::audit::{AuditEntry, Category, record};
+use tale_testkit::TestDb;
+
+fn entry(actor: Actor) -> AuditEntry {
+    AuditEntry {
+        org: Some(OrgId::new()),
+        actor,
+        action: "document.delete",
+        category: Category::Knowledge,
+        resource_type: "document",
+        resource_id: Some("7".into()),
+        details: json!({ "title": "Plan" }),
+        at: Utc::now(),
+    }
+}
+
+#[tokio::test]
+async fn an_entry_commits_or_vanishes_with_the_act() {
+    let db = TestDb::new().await;
+    let mut conn = db.app.acquire().await.unwrap();
+    let mut tx = conn.begin().await.unwrap();
+    record(&mut tx, &entry(Actor::System)).await.unwrap();
+    tx.rollback().await.unwrap();
+    record(&mut conn, &entry(Actor::User { id: UserId::new() })).await.unwrap();
+    let kinds: Vec<String> = sqlx::query_scalar("SELECT actor_kind FROM app.audit_entries").fetch_all(&db.app).await.unwrap();
+    assert_eq!(kinds, ["user"]);
+}
+
+#[tokio::test]
+async fn an_act_with_a_key_names_the_key_and_its_person() {
+    let db = TestDb::new().await;
+    let (key, user) = (ApiKeyId::new(), UserId::new());
+    let mut conn = db.app.acquire().await.unwrap();
+    record(&mut conn, &entry(Actor::Api { key, user: Some(user) })).await.unwrap();
+    let row: (ApiKeyId, UserId) =
+        sqlx::query_as("SELECT actor_key_id, actor_user_id FROM app.audit_entries").fetch_one(&db.app).await.unwrap();
+    assert_eq!(row, (key, user));
+}
