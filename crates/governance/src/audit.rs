@@ -10,38 +10,6 @@ use sqlx::PgConnection;
 use tale_core::Actor;
 use tale_core::ids::{AuditId, OrgId};
 
-/// The area of an act, for filters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Category {
-    /// Accounts, sessions, sign-ins.
-    Account,
-    /// The organization, its members and their roles.
-    Organization,
-    /// API keys.
-    ApiKeys,
-    /// Model providers, credentials, embedding model.
-    Models,
-    /// Documents.
-    Knowledge,
-    /// Chats.
-    Chat,
-}
-
-impl Category {
-    /// The stored word.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Account => "account",
-            Self::Organization => "organization",
-            Self::ApiKeys => "api_keys",
-            Self::Models => "models",
-            Self::Knowledge => "knowledge",
-            Self::Chat => "chat",
-        }
-    }
-}
-
 /// One recorded act.
 #[derive(Debug, Clone)]
 pub struct AuditEntry {
@@ -51,8 +19,9 @@ pub struct AuditEntry {
     pub actor: Actor,
     /// What was done, as `thing.verb` (`document.delete`). Stable, never translated.
     pub action: &'static str,
-    /// Its area.
-    pub category: Category,
+    /// Its area, for filters: `account`, `organization`, `members`, `api_keys`, `models`,
+    /// `knowledge` or `chat`.
+    pub category: &'static str,
     /// The kind of thing it was done to.
     pub resource_type: &'static str,
     /// Which one.
@@ -63,12 +32,11 @@ pub struct AuditEntry {
     pub at: DateTime<Utc>,
 }
 
-/// Writes `entry` with `conn` and returns its id.
+/// Writes `entry` with `conn`.
 ///
 /// # Errors
 /// The database's, when the statement fails.
-pub async fn record(conn: &mut PgConnection, entry: &AuditEntry) -> Result<AuditId, sqlx::Error> {
-    let id = AuditId::new();
+pub async fn record(conn: &mut PgConnection, entry: &AuditEntry) -> Result<(), sqlx::Error> {
     let key = match &entry.actor {
         Actor::Api { key, .. } => Some(*key),
         Actor::User { .. } | Actor::System => None,
@@ -79,18 +47,18 @@ pub async fn record(conn: &mut PgConnection, entry: &AuditEntry) -> Result<Audit
                  resource_type, resource_id, details, at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
-    .bind(id)
+    .bind(AuditId::new())
     .bind(entry.org)
     .bind(entry.actor.kind())
     .bind(entry.actor.user())
     .bind(key)
     .bind(entry.action)
-    .bind(entry.category.text())
+    .bind(entry.category)
     .bind(entry.resource_type)
     .bind(&entry.resource_id)
     .bind(&entry.details)
     .bind(entry.at)
     .execute(conn)
     .await?;
-    Ok(id)
+    Ok(())
 }

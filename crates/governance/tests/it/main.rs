@@ -5,7 +5,7 @@ use serde_json::json;
 use sqlx::Connection;
 use tale_core::Actor;
 use tale_core::ids::{ApiKeyId, OrgId, UserId};
-use tale_governance::audit::{AuditEntry, Category, record};
+use tale_governance::audit::{AuditEntry, record};
 use tale_testkit::TestDb;
 
 fn entry(actor: Actor) -> AuditEntry {
@@ -13,7 +13,7 @@ fn entry(actor: Actor) -> AuditEntry {
         org: Some(OrgId::new()),
         actor,
         action: "document.delete",
-        category: Category::Knowledge,
+        category: "knowledge",
         resource_type: "document",
         resource_id: Some("7".into()),
         details: json!({ "title": "Plan" }),
