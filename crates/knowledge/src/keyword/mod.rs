@@ -1,5 +1,269 @@
 //! The keyword leg: a BM25 index of our own, derived from the corpus (SRCH-5).
+//!
+//! **Truth** is `private_knowledge.chunks`. Whoever changes passages logs it in the same transaction
+//! ([`log_changes`]); every process that searches keeps an index per organization under
+//! `<data folder>/search/` and follows the log. An index is opened at the first search or change and
+//! closed when many others were used since; it may be deleted at any time and is then built anew.
+//!
+//! **Nothing is lost, nothing is applied in halves.** A follower's checkpoint is a database snapshot:
+//! it asks for entries which that snapshot did not see, so commit order does not matter. Entries name
+//! passages and the follower reads their current rows, so applying one twice changes nothing.
+//! Checkpoint and entries are one tantivy commit.
+//!
+//! **Costs.** An open index maps its files and holds a few hundred kilobytes; at most [`MAX_OPEN`]
+//! are open. A writer lives only while changes are applied (about 30 MB, one at a time, plus one
+//! while an index is built). Waiting costs one small statement a second while any index is open.
+//! Queries take the inverse document frequency as their guide: about 20 µs for each word of a
+//! question, and block-max pruning keeps the rest below the number of matches.
 
+mod analysis;
+mod disk;
+mod error;
+mod language;
 mod log;
+mod organization;
+mod query;
+mod schema;
+mod view;
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::PgPool;
+use sqlx::postgres::PgListener;
+use tale_core::ids::OrgId;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+pub use error::KeywordError;
 pub use log::{Change, log_changes};
+pub use query::Found;
+pub(crate) use schema::Passage;
+
+use crate::store::keyword as store;
+use organization::{Organization, Permits};
+
+/// Indexes that one process keeps open.
+pub const MAX_OPEN: usize = 64;
+/// How long a search waits for an index that is being opened or built for the first time.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// How often the log is looked at when no notification came.
+const POLL: Duration = Duration::from_secs(1);
+/// Days for which the log is kept. A follower that was away longer builds anew.
+const LOG_DAYS: i32 = 7;
+/// How often old entries are removed.
+const TRIM: Duration = Duration::from_secs(3_600);
+/// Pause before the listening connection is tried again.
+const RELISTEN: Duration = Duration::from_secs(5);
+
+/// The keyword indexes of this process.
+#[derive(Clone)]
+pub struct Keyword {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    folder: PathBuf,
+    corpus: PgPool,
+    permits: Arc<Permits>,
+    open: Mutex<Open>,
+    tasks: TaskTracker,
+}
+
+#[derive(Default)]
+struct Open {
+    /// Organization and when it was last used, in uses.
+    organizations: HashMap<OrgId, (Arc<Organization>, u64)>,
+    uses: u64,
+}
+
+impl std::fmt::Debug for Keyword {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keyword").field("folder", &self.inner.folder).finish_non_exhaustive()
+    }
+}
+
+impl Keyword {
+    /// Indexes of the corpus behind `corpus`, kept below `data_dir/search`. Nothing is opened yet.
+    #[must_use]
+    pub fn new(corpus: PgPool, data_dir: &Path) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                folder: data_dir.join("search"),
+                corpus,
+                permits: Arc::new(Permits { writing: Semaphore::new(1), building: Semaphore::new(1) }),
+                open: Mutex::default(),
+                tasks: TaskTracker::new(),
+            }),
+        }
+    }
+
+    /// Follows the log until `stop`: woken by notifications, with polling as the truth. Run one per
+    /// process that searches. Without it searches still work and see what [`Keyword::catch_up`] did.
+    pub async fn run(&self, stop: CancellationToken) {
+        let mut poll = tokio::time::interval(POLL);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut trim = tokio::time::interval(TRIM);
+        let mut listener: Option<PgListener> = None;
+        let mut relisten = tokio::time::Instant::now();
+        loop {
+            if listener.is_none() && tokio::time::Instant::now() >= relisten {
+                listener = self.listen().await;
+                relisten = tokio::time::Instant::now() + RELISTEN;
+            }
+            tokio::select! {
+                () = stop.cancelled() => break,
+                _ = poll.tick() => self.follow_open().await,
+                _ = trim.tick() => {
+                    if let Err(error) = store::trim(&self.inner.corpus, LOG_DAYS).await {
+                        tracing::warn!(%error, "the keyword log could not be trimmed; tried again in an hour");
+                    }
+                }
+                heard = hear(&mut listener) => match heard {
+                    Some(org) => self.follow(&self.organization(org)),
+                    None => listener = None,
+                },
+            }
+        }
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+    }
+
+    /// The `pool` best passages of `org` for `query`: of the library, and of the chat uploads `files`.
+    /// Any text is a valid query.
+    ///
+    /// # Errors
+    /// [`KeywordError::Building`] while the index cannot serve; faults of its files or of the database.
+    pub async fn search(&self, org: OrgId, query: &str, files: &[Uuid], pool: usize) -> Result<Vec<Found>, KeywordError> {
+        let organization = self.organization(org);
+        let view = match organization.view() {
+            Some(view) => view,
+            None => {
+                self.follow(&organization);
+                organization.serving(PATIENCE).await?
+            }
+        };
+        let (query, files) = (query.to_owned(), files.to_vec());
+        let found = tokio::task::spawn_blocking(move || query::run(&view, &query, &files, pool))
+            .await
+            .map_err(|_| KeywordError::Stopped)?;
+        if found.is_err() {
+            organization.retire();
+            self.follow(&organization);
+        }
+        Ok(found?)
+    }
+
+    /// Brings the index of `org` up to what is committed now.
+    ///
+    /// # Errors
+    /// Faults of its files or of the database.
+    pub async fn catch_up(&self, org: OrgId) -> Result<(), KeywordError> {
+        self.organization(org).catch_up().await
+    }
+
+    /// Builds the index of `org` anew; the present one serves until then.
+    ///
+    /// # Errors
+    /// Faults of its files or of the database.
+    pub async fn rebuild(&self, org: OrgId) -> Result<(), KeywordError> {
+        self.organization(org).rebuild().await
+    }
+
+    /// The open index of `org`, opened if need be; the least recently used one is closed for it.
+    fn organization(&self, org: OrgId) -> Arc<Organization> {
+        let mut open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.uses += 1;
+        let uses = open.uses;
+        if let Some((organization, used)) = open.organizations.get_mut(&org) {
+            *used = uses;
+            return Arc::clone(organization);
+        }
+        if open.organizations.len() >= MAX_OPEN {
+            let oldest = open.organizations.iter().min_by_key(|(_, (_, used))| *used).map(|(org, _)| *org);
+            if let Some(oldest) = oldest {
+                open.organizations.remove(&oldest);
+            }
+        }
+        let organization = Arc::new(Organization::new(
+            org,
+            self.inner.folder.join(org.to_string()),
+            self.inner.corpus.clone(),
+            Arc::clone(&self.inner.permits),
+        ));
+        open.organizations.insert(org, (Arc::clone(&organization), uses));
+        organization
+    }
+
+    /// Catches up in the background.
+    fn follow(&self, organization: &Arc<Organization>) {
+        if !organization.claim_round() {
+            return;
+        }
+        let organization = Arc::clone(organization);
+        self.inner.tasks.spawn(async move {
+            match organization.catch_up().await {
+                Ok(()) | Err(KeywordError::Building | KeywordError::Stopped) => {}
+                Err(error) => {
+                    let org = organization.org();
+                    tracing::warn!(%org, error = &error as &dyn std::error::Error, "a keyword index could not follow; tried again in a second");
+                }
+            }
+        });
+    }
+
+    /// Looks which open indexes are behind and lets them catch up.
+    async fn follow_open(&self) {
+        let organizations: Vec<Arc<Organization>> = {
+            let open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.organizations.values().map(|(organization, _)| Arc::clone(organization)).collect()
+        };
+        let (mut orgs, mut since) = (Vec::new(), Vec::new());
+        for organization in &organizations {
+            match organization.checkpoint() {
+                Some(checkpoint) => {
+                    orgs.push(organization.org());
+                    since.push(checkpoint);
+                }
+                None => self.follow(organization),
+            }
+        }
+        if orgs.is_empty() {
+            return;
+        }
+        match store::behind(&self.inner.corpus, &orgs, &since).await {
+            Ok(behind) => {
+                for organization in organizations.iter().filter(|organization| behind.contains(&organization.org())) {
+                    self.follow(organization);
+                }
+            }
+            Err(error) => tracing::debug!(%error, "the keyword log could not be read; tried again in a second"),
+        }
+    }
+
+    async fn listen(&self) -> Option<PgListener> {
+        let mut listener = PgListener::connect_with(&self.inner.corpus).await.ok()?;
+        listener.listen("tale_keyword").await.ok()?;
+        Some(listener)
+    }
+}
+
+/// The organization of the next notification; `None` when the connection is gone. Never returns
+/// without a connection.
+async fn hear(listener: &mut Option<PgListener>) -> Option<OrgId> {
+    let Some(listener) = listener else { return std::future::pending().await };
+    loop {
+        match listener.recv().await {
+            Ok(notification) => {
+                if let Ok(org) = notification.payload().parse() {
+                    return Some(org);
+                }
+            }
+            Err(_) => return None,
+        }
+    }
+}

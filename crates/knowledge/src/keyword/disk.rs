@@ -1,0 +1,265 @@
+//! One organization's index on disk.
+//!
+//! ```text
+//! <folder>/CURRENT          name of the generation that serves, replaced atomically
+//! <folder>/lock             held by the process that builds a generation
+//! <folder>/<generation>/    a tantivy index; its commit payload is the checkpoint
+//! ```
+//!
+//! Entries and checkpoint are one commit, so a crash between the two cannot happen; what a crash
+//! loses is applied again.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy};
+use tantivy::store::Compressor;
+use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
+use uuid::Uuid;
+
+use super::KeywordError;
+use super::schema::{self, Fields, Passage};
+use super::view::View;
+
+/// Memory of a writer before it flushes, in bytes; the smallest that tantivy takes.
+const WRITER_BYTES: usize = 15_000_000;
+/// Segments of this many passages are left alone by merging while following.
+const LARGEST_MERGE: usize = 500_000;
+
+/// Where following resumes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Checkpoint {
+    schema: u32,
+    snapshot: String,
+}
+
+/// An open generation.
+pub(crate) struct Generation {
+    name: String,
+    index: Index,
+    reader: IndexReader,
+    fields: Fields,
+}
+
+impl Generation {
+    /// Opens what `CURRENT` names, with its checkpoint. `None` when there is nothing usable: no
+    /// index yet, another schema version, damage.
+    pub(crate) fn open_current(folder: &Path) -> Option<(Self, String)> {
+        let name = current(folder)?;
+        match Self::open(folder, &name) {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!(%error, "a keyword index cannot be opened and is built anew");
+                None
+            }
+        }
+    }
+
+    fn open(folder: &Path, name: &str) -> Result<Option<(Self, String)>, KeywordError> {
+        let mut index = Index::open_in_dir(folder.join(name))?;
+        let (expected, fields) = schema::schema();
+        let checkpoint = checkpoint(&index)?;
+        let Some(checkpoint) = checkpoint.filter(|found| found.schema == schema::VERSION && index.schema() == expected) else {
+            return Ok(None);
+        };
+        index.set_tokenizers(schema::tokenizers());
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Some((Self { name: name.to_owned(), index, reader, fields }, checkpoint.snapshot)))
+    }
+
+    /// Whether another process has put a newer generation in place.
+    pub(crate) fn is_replaced(&self, folder: &Path) -> bool {
+        current(folder).as_deref() != Some(&self.name)
+    }
+
+    /// The last committed state.
+    pub(crate) fn view(&self) -> Result<Arc<View>, KeywordError> {
+        self.reader.reload()?;
+        Ok(Arc::new(View::new(self.reader.searcher(), self.fields)?))
+    }
+
+    /// The checkpoint of the last commit.
+    pub(crate) fn checkpoint(&self) -> Result<Option<String>, KeywordError> {
+        Ok(checkpoint(&self.index)?.map(|found| found.snapshot))
+    }
+
+    /// Starts a round of changes. `None` when another process is writing.
+    pub(crate) fn writer(&self) -> Result<Option<Writer>, KeywordError> {
+        match Writer::new(&self.index, self.fields) {
+            Err(KeywordError::Index(tantivy::TantivyError::LockFailure(..))) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+}
+
+fn current(folder: &Path) -> Option<String> {
+    let name = fs::read_to_string(folder.join("CURRENT")).ok()?;
+    // a name we made, never a path
+    Uuid::parse_str(name.trim()).ok().map(|name| name.to_string())
+}
+
+fn checkpoint(index: &Index) -> Result<Option<Checkpoint>, KeywordError> {
+    let payload = index.load_metas()?.payload;
+    Ok(payload.and_then(|payload| serde_json::from_str(&payload).ok()))
+}
+
+/// Changes on their way into an index. Dropping it discards what was not committed.
+pub(crate) struct Writer {
+    writer: IndexWriter,
+    fields: Fields,
+}
+
+impl Writer {
+    fn new(index: &Index, fields: Fields) -> Result<Self, KeywordError> {
+        let options = IndexWriterOptions::builder()
+            .memory_budget_per_thread(WRITER_BYTES)
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .build();
+        let writer: IndexWriter = index.writer_with_options(options)?;
+        let mut policy = LogMergePolicy::default();
+        policy.set_max_docs_before_merge(LARGEST_MERGE);
+        policy.set_del_docs_ratio_before_merge(0.3);
+        writer.set_merge_policy(Box::new(policy));
+        Ok(Self { writer, fields })
+    }
+
+    /// Removes every passage of `file`.
+    pub(crate) fn remove_file(&self, file: Uuid) {
+        self.writer.delete_term(Term::from_field_bytes(self.fields.file, file.as_bytes()));
+    }
+
+    /// Adds a passage in the place of the one with its id, if there is one.
+    pub(crate) fn put(&self, passage: &Passage) -> Result<(), KeywordError> {
+        self.writer.delete_term(Term::from_field_bytes(self.fields.chunk, passage.id.as_bytes()));
+        self.add(passage)
+    }
+
+    /// Adds a passage that is not there yet.
+    pub(crate) fn add(&self, passage: &Passage) -> Result<(), KeywordError> {
+        self.writer.add_document(schema::entry(&self.fields, passage))?;
+        Ok(())
+    }
+
+    /// Makes the changes and the checkpoint durable, in one step.
+    pub(crate) fn commit(&mut self, snapshot: &str) -> Result<(), KeywordError> {
+        let payload = serde_json::to_string(&Checkpoint { schema: schema::VERSION, snapshot: snapshot.to_owned() })
+            .map_err(io::Error::from)?;
+        let mut prepared = self.writer.prepare_commit()?;
+        prepared.set_payload(&payload);
+        prepared.commit()?;
+        Ok(())
+    }
+
+    /// Waits for merges that the commits began, then gives the writer's memory back.
+    pub(crate) fn finish(self) -> Result<(), KeywordError> {
+        self.writer.wait_merging_threads()?;
+        Ok(())
+    }
+}
+
+/// A generation under construction. Dropping it before [`Build::publish`] removes it.
+pub(crate) struct Build {
+    folder: PathBuf,
+    name: String,
+    published: bool,
+    index: Index,
+    writer: Option<Writer>,
+    _lock: File,
+}
+
+impl Build {
+    /// Starts a generation. `None` when another process is building one.
+    pub(crate) fn start(folder: &Path) -> Result<Option<Self>, KeywordError> {
+        fs::create_dir_all(folder)?;
+        let lock = File::create(folder.join("lock"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(fs::TryLockError::Error(error)) => return Err(error.into()),
+        }
+        let serving = current(folder);
+        sweep(folder, serving.as_deref());
+        let name = Uuid::now_v7().to_string();
+        let path = folder.join(&name);
+        fs::create_dir(&path)?;
+        let (schema, fields) = schema::schema();
+        let settings = IndexSettings {
+            docstore_compression: Compressor::None,
+            docstore_compress_dedicated_thread: false,
+            ..IndexSettings::default()
+        };
+        let index = Index::builder().schema(schema).settings(settings).tokenizers(schema::tokenizers()).create_in_dir(&path)?;
+        let writer = Some(Writer::new(&index, fields)?);
+        Ok(Some(Self { folder: folder.to_owned(), name, published: false, index, writer, _lock: lock }))
+    }
+
+    /// Adds passages.
+    pub(crate) fn add(&self, passages: &[Passage]) -> Result<(), KeywordError> {
+        let Some(writer) = &self.writer else { return Err(KeywordError::Stopped) };
+        passages.iter().try_for_each(|passage| writer.add(passage))
+    }
+
+    /// Commits with the checkpoint, packs the segments and puts the generation in place of the
+    /// serving one.
+    pub(crate) fn publish(mut self, snapshot: &str) -> Result<(), KeywordError> {
+        let Some(mut writer) = self.writer.take() else { return Err(KeywordError::Stopped) };
+        writer.commit(snapshot)?;
+        writer.finish()?;
+        self.pack()?;
+        let next = self.folder.join("CURRENT.next");
+        let mut file = File::create(&next)?;
+        file.write_all(self.name.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&next, self.folder.join("CURRENT"))?;
+        if let Ok(folder) = File::open(&self.folder) {
+            // the rename itself; where a folder cannot be synced, a crash costs one rebuild
+            let _ = folder.sync_all();
+        }
+        self.published = true;
+        sweep(&self.folder, Some(&self.name));
+        Ok(())
+    }
+
+    /// Merges what is left in several segments: every word of a query is looked up in each.
+    fn pack(&self) -> Result<(), KeywordError> {
+        let segments = self.index.searchable_segment_metas()?;
+        let small: Vec<_> = segments
+            .iter()
+            .filter(|segment| (segment.max_doc() as usize) < LARGEST_MERGE)
+            .map(tantivy::SegmentMeta::id)
+            .collect();
+        if small.len() > 1 {
+            let (_, fields) = schema::schema();
+            let mut writer = Writer::new(&self.index, fields)?;
+            writer.writer.set_merge_policy(Box::new(NoMergePolicy));
+            writer.writer.merge(&small).wait()?;
+            writer.finish()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Build {
+    fn drop(&mut self) {
+        if !self.published {
+            self.writer = None;
+            let _ = fs::remove_dir_all(self.folder.join(&self.name));
+        }
+    }
+}
+
+/// Removes generations other than `keep`. Open readers of them go on: their files are mapped.
+fn sweep(folder: &Path, keep: Option<&str>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if Uuid::parse_str(name).is_ok() && Some(name) != keep {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}

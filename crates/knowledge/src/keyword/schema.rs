@@ -1,0 +1,240 @@
+//! The fields of the index and how a passage fills them.
+//!
+//! Library passages and chat uploads have fields of their own, so that one chat's uploads change
+//! neither the speed nor the scores of a search that cannot see them.
+
+use std::borrow::Cow;
+
+use tantivy::TantivyDocument;
+use tantivy::schema::{
+    FAST, Field, INDEXED, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
+};
+use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer, TokenizerManager};
+use uuid::Uuid;
+
+use super::analysis::{Part, fold, words};
+use super::language::{Language, Stems, detect};
+
+/// Changes whenever fields or analysis change: an index of another version is built anew.
+pub(crate) const VERSION: u32 = 1;
+
+const STEM: &str = "tale_stem";
+const EXACT: &str = "tale_exact";
+const RAW: &str = "raw";
+
+/// Ends the language tag that precedes a text to be stemmed.
+const TAG_END: char = '\u{1}';
+const UNSURE: char = '?';
+
+/// The searched fields of one kind of passage.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TextFields {
+    /// Stems of header and body.
+    pub(crate) stem: Field,
+    /// Folded words and joined identifiers of header and body, with positions.
+    pub(crate) exact: Field,
+    /// Stems of the header alone.
+    pub(crate) head: Field,
+}
+
+/// Every field of the index.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields {
+    /// Id of the passage, for replacing it.
+    pub(crate) chunk: Field,
+    /// Id of its file, for removing it and for reading one chat's uploads.
+    pub(crate) file: Field,
+    /// `library` or `chat`, counted for the scores.
+    pub(crate) kind: Field,
+    /// Tag of the detected language, counted for the query's stems.
+    pub(crate) language: Field,
+    /// Both ids again, as columns.
+    pub(crate) ids: [Field; 4],
+    /// Library passages.
+    pub(crate) library: TextFields,
+    /// Passages of chat uploads.
+    pub(crate) chat: TextFields,
+}
+
+/// Names of the id columns: passage high and low, file high and low.
+pub(crate) const ID_COLUMNS: [&str; 4] = ["chunk_hi", "chunk_lo", "file_hi", "file_lo"];
+/// Value of `kind` for a library passage.
+pub(crate) const LIBRARY: &str = "library";
+/// Value of `kind` for a passage of a chat upload.
+pub(crate) const CHAT: &str = "chat";
+
+/// A passage as the corpus stores it.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub(crate) struct Passage {
+    pub(crate) id: Uuid,
+    pub(crate) file_id: Uuid,
+    pub(crate) ordinal: i32,
+    pub(crate) library: bool,
+    pub(crate) header: String,
+    pub(crate) body: String,
+}
+
+/// The schema and its fields.
+pub(crate) fn schema() -> (Schema, Fields) {
+    let mut builder = Schema::builder();
+    let key = |record| {
+        TextOptions::default()
+            .set_indexing_options(TextFieldIndexing::default().set_tokenizer(RAW).set_index_option(record).set_fieldnorms(false))
+    };
+    let text = |tokenizer, record| {
+        TextOptions::default().set_indexing_options(TextFieldIndexing::default().set_tokenizer(tokenizer).set_index_option(record))
+    };
+    let chunk = builder.add_bytes_field("chunk", INDEXED);
+    let file = builder.add_bytes_field("file", INDEXED);
+    let kind = builder.add_text_field("kind", key(IndexRecordOption::Basic));
+    let language = builder.add_text_field("language", key(IndexRecordOption::Basic));
+    let ids = ID_COLUMNS.map(|name| builder.add_u64_field(name, NumericOptions::from(FAST)));
+    let mut of = |prefix: &str| TextFields {
+        stem: builder.add_text_field(&format!("{prefix}_stem"), text(STEM, IndexRecordOption::WithFreqs)),
+        exact: builder.add_text_field(&format!("{prefix}_exact"), text(EXACT, IndexRecordOption::WithFreqsAndPositions)),
+        head: builder.add_text_field(&format!("{prefix}_head"), text(STEM, IndexRecordOption::WithFreqs)),
+    };
+    let library = of(LIBRARY);
+    let chat = of(CHAT);
+    (builder.build(), Fields { chunk, file, kind, language, ids, library, chat })
+}
+
+/// The tokenizers that [`schema`] names.
+pub(crate) fn tokenizers() -> TokenizerManager {
+    let manager = TokenizerManager::new();
+    manager.register(RAW, TextAnalyzer::from(tantivy::tokenizer::RawTokenizer::default()));
+    manager.register(STEM, TextAnalyzer::from(StemTokenizer));
+    manager.register(EXACT, TextAnalyzer::from(ExactTokenizer));
+    manager
+}
+
+/// The index entry of a passage.
+pub(crate) fn entry(fields: &Fields, passage: &Passage) -> TantivyDocument {
+    let detected = detect(&passage.body);
+    let tag = detected.language.map_or("", Language::tag);
+    let mark = if detected.unsure { "?" } else { "" };
+    let (texts, kind) = if passage.library { (fields.library, LIBRARY) } else { (fields.chat, CHAT) };
+    let mut text = String::with_capacity(passage.header.len() + passage.body.len() + 8);
+    text.push_str(&passage.header);
+    if !passage.header.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(&passage.body);
+
+    let mut entry = TantivyDocument::new();
+    entry.add_bytes(fields.chunk, passage.id.as_bytes());
+    entry.add_bytes(fields.file, passage.file_id.as_bytes());
+    entry.add_text(fields.kind, kind);
+    entry.add_text(fields.language, tag);
+    let (chunk_hi, chunk_lo) = passage.id.as_u64_pair();
+    let (file_hi, file_lo) = passage.file_id.as_u64_pair();
+    for (field, value) in fields.ids.into_iter().zip([chunk_hi, chunk_lo, file_hi, file_lo]) {
+        entry.add_u64(field, value);
+    }
+    if !passage.header.is_empty() {
+        entry.add_text(texts.head, format!("{tag}{mark}{TAG_END}{}", passage.header));
+    }
+    entry.add_text(texts.stem, format!("{tag}{mark}{TAG_END}{text}"));
+    entry.add_text(texts.exact, text);
+    entry
+}
+
+/// The stem of one part as the index stores it.
+pub(crate) fn stem_of(stems: Option<&Stems>, part: &Part) -> String {
+    match stems {
+        Some(stems) if !part.folded.bytes().any(|byte| byte.is_ascii_digit()) => match stems.stem(&part.lower) {
+            Cow::Borrowed(stem) => fold(stem),
+            Cow::Owned(stem) => fold(&stem),
+        },
+        _ => part.folded.clone(),
+    }
+}
+
+#[derive(Clone)]
+struct StemTokenizer;
+
+impl Tokenizer for StemTokenizer {
+    type TokenStream<'a> = Tokens;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Tokens {
+        let (tag, text) = text.split_once(TAG_END).unwrap_or(("", text));
+        let unsure = tag.ends_with(UNSURE);
+        let language = Language::from_tag(tag.trim_end_matches(UNSURE));
+        let stems = language.map(Stems::new);
+        let second = (unsure && language != Some(Language::English)).then(|| Stems::new(Language::English));
+        let mut tokens = Tokens::with_capacity(text.len() / 6);
+        words(text, |word| {
+            for part in &word.parts {
+                let stem = stem_of(stems.as_ref(), part);
+                let other = second.as_ref().map(|second| stem_of(Some(second), part)).filter(|other| *other != stem);
+                tokens.push(stem);
+                if let Some(other) = other {
+                    tokens.push_beside(other);
+                }
+            }
+        });
+        tokens
+    }
+}
+
+#[derive(Clone)]
+struct ExactTokenizer;
+
+impl Tokenizer for ExactTokenizer {
+    type TokenStream<'a> = Tokens;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Tokens {
+        let mut tokens = Tokens::with_capacity(text.len() / 6);
+        words(text, |word| {
+            let mut whole = word.whole;
+            for part in word.parts {
+                tokens.push(part.folded);
+                if let Some(whole) = whole.take() {
+                    tokens.push_beside(whole);
+                }
+            }
+        });
+        tokens
+    }
+}
+
+/// Tokens made in advance.
+struct Tokens {
+    list: Vec<Token>,
+    /// One past the current token.
+    next: usize,
+    position: usize,
+}
+
+impl Tokens {
+    fn with_capacity(capacity: usize) -> Self {
+        Self { list: Vec::with_capacity(capacity), next: 0, position: 0 }
+    }
+
+    /// Appends a token at the next position.
+    fn push(&mut self, text: String) {
+        self.list.push(Token { offset_from: 0, offset_to: 0, position: self.position, text, position_length: 1 });
+        self.position += 1;
+    }
+
+    /// Appends a token at the position of the one before it.
+    fn push_beside(&mut self, text: String) {
+        let position = self.position.saturating_sub(1);
+        self.list.push(Token { offset_from: 0, offset_to: 0, position, text, position_length: 1 });
+    }
+}
+
+impl TokenStream for Tokens {
+    fn advance(&mut self) -> bool {
+        self.next += 1;
+        self.next <= self.list.len()
+    }
+
+    fn token(&self) -> &Token {
+        &self.list[self.next - 1]
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.list[self.next - 1]
+    }
+}

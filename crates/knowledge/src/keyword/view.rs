@@ -1,0 +1,58 @@
+//! One committed state of an index, prepared for queries.
+
+use tantivy::columnar::Column;
+use tantivy::{DocAddress, Searcher};
+use uuid::Uuid;
+
+use super::language::Language;
+use super::schema::{Fields, ID_COLUMNS};
+
+/// A searcher with what every query needs: the id columns and the languages.
+pub(crate) struct View {
+    searcher: Searcher,
+    fields: Fields,
+    /// Per segment, in the order of [`ID_COLUMNS`].
+    ids: Vec<[Column<u64>; 4]>,
+    /// Most frequent first.
+    languages: Vec<Language>,
+}
+
+impl View {
+    pub(crate) fn new(searcher: Searcher, fields: Fields) -> tantivy::Result<Self> {
+        let mut ids = Vec::with_capacity(searcher.segment_readers().len());
+        for segment in searcher.segment_readers() {
+            let columns = segment.fast_fields();
+            let [a, b, c, d] = ID_COLUMNS;
+            ids.push([columns.u64(a)?, columns.u64(b)?, columns.u64(c)?, columns.u64(d)?]);
+        }
+        let mut counted = Vec::new();
+        for language in Language::ALL {
+            let passages = searcher.doc_freq(&tantivy::Term::from_field_text(fields.language, language.tag()))?;
+            if passages > 0 {
+                counted.push((passages, *language));
+            }
+        }
+        counted.sort_by_key(|(passages, _)| std::cmp::Reverse(*passages));
+        Ok(Self { searcher, fields, ids, languages: counted.into_iter().map(|(_, language)| language).collect() })
+    }
+
+    pub(crate) fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+
+    pub(crate) fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// The most frequent languages of the index, at most `most`.
+    pub(crate) fn languages(&self, most: usize) -> Vec<Language> {
+        self.languages.iter().copied().take(most).collect()
+    }
+
+    /// Ids of passage and file at `address`.
+    pub(crate) fn ids(&self, address: DocAddress) -> (Uuid, Uuid) {
+        let columns = &self.ids[address.segment_ord as usize];
+        let [a, b, c, d] = [0, 1, 2, 3].map(|column: usize| columns[column].first(address.doc_id).unwrap_or_default());
+        (Uuid::from_u64_pair(a, b), Uuid::from_u64_pair(c, d))
+    }
+}
