@@ -134,7 +134,7 @@ impl Identity {
         store::accounts::set_last_org(&mut tx, user, org.id).await?;
         let person = SignedInPerson { id: user, name: &name, email: &email };
         let signed_in = self.make_session(&mut tx, person, Some(org.id), true, device).await?;
-        let change = Change::auth("auth.signed_in").with(serde_json::json!({ "setup": true }));
+        let change = Change::account("auth.signed_in").on("user", user).with("setup", true);
         trail::in_every_org(&mut tx, self.now(), user, &Actor::User { id: user }, &change).await?;
         tx.commit().await?;
         Ok((signed_in, org))
@@ -168,6 +168,8 @@ impl Identity {
             .ok_or_else(|| Problem::new(Code::EmailTaken, "This e-mail address has an account already. Sign in instead."))?;
         let person = SignedInPerson { id: user, name: &name, email: &email };
         let signed_in = self.make_session(&mut tx, person, None, true, device).await?;
+        let change = Change::account("account.signed_up").on("user", user);
+        trail::in_every_org(&mut tx, self.now(), user, &Actor::User { id: user }, &change).await?;
         tx.commit().await?;
         Ok(signed_in)
     }
@@ -224,10 +226,7 @@ impl Identity {
         let name = fields::person_name(name)?;
         let mut tx = self.begin().await?;
         store::accounts::set_name(&mut tx, principal.user, &name).await?;
-        let change = Change::member("account.renamed").on("user", principal.user.to_string()).changed(
-            serde_json::json!({ "name": principal.name }),
-            serde_json::json!({ "name": name }),
-        );
+        let change = Change::account("account.renamed").on("user", principal.user).changed("name", principal.name.as_str(), name);
         trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &change).await?;
         tx.commit().await?;
         self.account(principal).await
@@ -258,7 +257,7 @@ impl Identity {
         self.clear_attempt(&mut tx, &attempt).await?;
         store::accounts::set_password(&mut tx, account.id, &hash, self.now()).await?;
         store::sessions::delete_all(&mut tx, account.id, None).await?;
-        let change = Change::security("account.password_changed").on("user", account.id.to_string());
+        let change = Change::account("account.password_changed").on("user", account.id);
         trail::in_every_org(&mut tx, self.now(), account.id, &principal.actor(), &change).await?;
         tx.commit().await?;
         Ok(())

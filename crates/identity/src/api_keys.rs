@@ -91,10 +91,11 @@ impl Identity {
         let mut tx = self.begin().await?;
         let row = store::keys::NewKeyRow { id, user, hash: &key.hash, first: &key.first, last: &key.last, name: &name, at: now, expires_at };
         store::keys::insert(&mut tx, &row).await?;
-        let change = Change::security("api_key.created")
-            .on("api_key", id.to_string())
+        let change = Change::key("api_key.created")
+            .on("api_key", id)
             .named(&name)
-            .with(serde_json::json!({ "kind": "personal", "expiresAt": expires_at.map(|at| at.timestamp_millis()) }));
+            .with("kind", "personal")
+            .with("expiresAt", expires_at.map(|at| at.timestamp_millis()));
         trail::in_every_org(&mut tx, now, user, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::ApiKeys, Some(user)).await?;
         tx.commit().await?;
@@ -133,7 +134,7 @@ impl Identity {
         let Some(name) = store::keys::revoke(&mut tx, user, id, now).await? else {
             return Err(Problem::new(Code::ApiKeyNotFound, "This API key does not exist, or it was revoked before."));
         };
-        let change = Change::security("api_key.revoked").on("api_key", id.to_string()).named(&name);
+        let change = Change::key("api_key.revoked").on("api_key", id).named(&name);
         trail::in_every_org(&mut tx, now, user, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::ApiKeys, Some(user)).await?;
         tx.commit().await?;

@@ -5,16 +5,27 @@
 //! memberships or credentials. [`Identity`] is the service; its methods stand in the module of
 //! their subject.
 
+pub mod accounts;
+pub mod api_keys;
 pub mod caller;
 pub mod config;
 pub mod fields;
 pub mod keys;
 pub mod lockout;
+pub mod members;
 pub mod network;
+pub mod organizations;
 pub mod password;
 pub mod permissions;
+pub mod preferences;
+pub mod service;
+pub mod sessions;
+pub mod sign_in;
+mod store;
+mod trail;
 
 pub use caller::{Caller, SessionPrincipal, Via};
 pub use config::IdentityConfig;
 pub use network::{ClientAddress, TrustedProxies};
 pub use permissions::{Capability, Role};
+pub use service::{Device, Identity};

@@ -151,10 +151,11 @@ impl Identity {
         if !store::members::insert(&mut tx, caller.org, added.user, new.role, now).await? {
             return Err(Problem::new(Code::AlreadyMember, "This person is a member already."));
         }
-        let change = Change::member("member.added")
-            .on("member", added.user.to_string())
+        let change = Change::members("member.added")
+            .on("member", added.user)
             .named(&email)
-            .with(serde_json::json!({ "role": new.role, "accountCreated": added.created }));
+            .with("role", new.role.text())
+            .with("accountCreated", added.created);
         trail::record(&mut tx, now, caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
         tx.commit().await?;
@@ -168,7 +169,7 @@ impl Identity {
     /// `MEMBER_ROLE_UPDATE_FORBIDDEN` and the other member codes, `MEMBER_ACCOUNT_SHARED`,
     /// `MEMBER_NOT_FOUND`, `PASSWORD_POLICY`, `INVALID_BODY`, `BUSY`.
     pub async fn update_member(&self, caller: &Caller, user: UserId, change: &MemberChange) -> Result<Member, Problem> {
-        self.may_change_members(caller)?;
+        may_change(caller)?;
         let acting = caller.user.ok_or_else(role_update_forbidden)?;
         let name = change.name.as_deref().map(fields::person_name).transpose()?;
         let hash = match &change.password {
@@ -186,10 +187,10 @@ impl Identity {
             let others = store::members::other_admins(&mut tx, caller.org, user).await?;
             judge_role_change(&target, role, acting, others)?;
             store::members::set_role(&mut tx, caller.org, user, role).await?;
-            let entry = Change::member("member.role_changed")
-                .on("member", user.to_string())
+            let entry = Change::members("member.role_changed")
+                .on("member", user)
                 .named(&target.email)
-                .changed(serde_json::json!({ "role": target.role }), serde_json::json!({ "role": role }));
+                .changed("role", target.role.text(), role.text());
             trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &entry).await?;
         }
         if name.is_some() || hash.is_some() {
@@ -205,16 +206,16 @@ impl Identity {
         }
         if let Some(name) = name.filter(|name| *name != target.name) {
             store::accounts::set_name(&mut tx, user, &name).await?;
-            let entry = Change::member("member.renamed")
-                .on("member", user.to_string())
+            let entry = Change::members("member.renamed")
+                .on("member", user)
                 .named(&target.email)
-                .changed(serde_json::json!({ "name": target.name }), serde_json::json!({ "name": name }));
+                .changed("name", target.name.as_str(), name);
             trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &entry).await?;
         }
         if let Some(hash) = hash {
             store::accounts::set_password(&mut tx, user, &hash, self.now()).await?;
             store::sessions::delete_all(&mut tx, user, None).await?;
-            let entry = Change::security("member.password_reset").on("member", user.to_string()).named(&target.email);
+            let entry = Change::members("member.password_reset").on("member", user).named(&target.email);
             trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &entry).await?;
         }
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
@@ -229,14 +230,11 @@ impl Identity {
     /// `MEMBER_REMOVE_FORBIDDEN`, `MEMBER_SELF_REMOVAL_FORBIDDEN`,
     /// `MEMBER_OWNER_REMOVAL_FORBIDDEN`, `MEMBER_NOT_FOUND`.
     pub async fn remove_member(&self, caller: &Caller, user: UserId) -> Result<(), Problem> {
-        let forbidden = || Problem::new(Code::MemberRemoveForbidden, "Only owners and admins remove members (`members.manage`).");
-        if !caller.can(Capability::MembersManage) {
-            return Err(forbidden());
-        }
+        may_remove(caller)?;
         let mut tx = self.begin().await?;
         store::members::lock(&mut tx, caller.org).await?;
         if !self.role_now(&mut tx, caller).await?.can(Capability::MembersManage) {
-            return Err(forbidden());
+            return Err(remove_forbidden());
         }
         if caller.user == Some(user) {
             return Err(Problem::new(Code::MemberSelfRemovalForbidden, "You cannot remove yourself. Ask another owner or admin."));
@@ -246,10 +244,10 @@ impl Identity {
             return Err(Problem::new(Code::MemberOwnerRemovalForbidden, "An owner cannot be removed. Transfer the ownership first."));
         }
         store::members::delete(&mut tx, caller.org, user).await?;
-        let change = Change::member("member.removed")
-            .on("member", user.to_string())
+        let change = Change::members("member.removed")
+            .on("member", user)
             .named(&target.email)
-            .with(serde_json::json!({ "role": target.role }));
+            .with("role", target.role.text());
         trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
         tx.commit().await?;
@@ -273,18 +271,14 @@ impl Identity {
         let target = target.ok_or_else(|| Problem::new(Code::MemberNotFound, "The new owner must be an active member of the organization."))?;
         store::members::set_role(&mut tx, caller.org, from, Role::Admin).await?;
         store::members::set_role(&mut tx, caller.org, to, Role::Owner).await?;
-        let change = Change::security("ownership.transferred")
-            .on("member", to.to_string())
+        let change = Change::members("ownership.transferred")
+            .on("member", to)
             .named(&target.email)
-            .changed(serde_json::json!({ "owner": from }), serde_json::json!({ "owner": to }));
+            .changed("owner", from.to_string(), to.to_string());
         trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
         tx.commit().await?;
         Ok(())
-    }
-
-    fn may_change_members(&self, caller: &Caller) -> Result<(), Problem> {
-        if caller.can(Capability::MembersManage) { Ok(()) } else { Err(role_update_forbidden()) }
     }
 
     /// Waits for earlier changes of the members and checks the caller's right again.
@@ -300,6 +294,26 @@ impl Identity {
         let membership = store::organizations::membership(conn, caller.org, user).await?;
         Ok(membership.map_or(Role::Disabled, |membership| membership.role))
     }
+}
+
+/// Refuses callers who may not change members (MEM-3). For doors, before they read a body.
+///
+/// # Errors
+/// `MEMBER_ROLE_UPDATE_FORBIDDEN`.
+pub fn may_change(caller: &Caller) -> Result<(), Problem> {
+    if caller.can(Capability::MembersManage) { Ok(()) } else { Err(role_update_forbidden()) }
+}
+
+/// Refuses callers who may not remove members (MEM-3).
+///
+/// # Errors
+/// `MEMBER_REMOVE_FORBIDDEN`.
+pub fn may_remove(caller: &Caller) -> Result<(), Problem> {
+    if caller.can(Capability::MembersManage) { Ok(()) } else { Err(remove_forbidden()) }
+}
+
+fn remove_forbidden() -> Problem {
+    Problem::new(Code::MemberRemoveForbidden, "Only owners and admins remove members (`members.manage`).")
 }
 
 fn role_update_forbidden() -> Problem {

@@ -65,10 +65,7 @@ impl Identity {
         let Some((slug, before)) = store::organizations::rename(&mut tx, caller.org, &name).await? else {
             return Err(Problem::new(Code::NotFound, "This organization does not exist any more."));
         };
-        let change = Change::admin("organization.updated")
-            .on("organization", caller.org.to_string())
-            .named(&name)
-            .changed(serde_json::json!({ "name": before }), serde_json::json!({ "name": name }));
+        let change = Change::organization("organization.updated").on("organization", caller.org).changed("name", before, name.as_str());
         trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
         tx.commit().await?;
@@ -94,10 +91,7 @@ impl Identity {
             return Err(Problem::new(Code::OrgNameTaken, format!("An organization with the short name `{slug}` exists already. Choose another name.")));
         }
         store::members::insert(conn, id, owner, Role::Owner, now).await?;
-        let change = Change::admin("organization.created")
-            .on("organization", id.to_string())
-            .named(name)
-            .with(serde_json::json!({ "slug": slug }));
+        let change = Change::organization("organization.created").on("organization", id).named(name).with("slug", slug.as_str());
         trail::record(conn, now, id, &Actor::User { id: owner }, &change).await?;
         Ok(OrganizationView { id, name: name.to_owned(), slug, role: Role::Owner })
     }

@@ -146,7 +146,7 @@ impl Identity {
     pub async fn sign_out(&self, principal: &SessionPrincipal) -> Result<(), Problem> {
         let mut tx = self.begin().await?;
         if store::sessions::delete(&mut tx, principal.user, principal.session).await? {
-            trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &Change::auth("auth.signed_out")).await?;
+            trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &Change::account("auth.signed_out").on("user", principal.user)).await?;
         }
         tx.commit().await?;
         Ok(())
@@ -183,7 +183,7 @@ impl Identity {
         if !store::sessions::delete(&mut tx, principal.user, id).await? {
             return Err(Problem::new(Code::SessionNotFound, "This session does not exist any more."));
         }
-        trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &Change::auth("session.ended").on("session", id.to_string())).await?;
+        trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &Change::account("session.ended").on("session", id)).await?;
         tx.commit().await?;
         Ok(())
     }
@@ -196,7 +196,7 @@ impl Identity {
         let mut tx = self.begin().await?;
         let ended = store::sessions::delete_all(&mut tx, principal.user, Some(principal.session)).await?;
         if ended > 0 {
-            let change = Change::auth("session.others_ended").with(serde_json::json!({ "count": ended }));
+            let change = Change::account("session.others_ended").on("user", principal.user).with("count", ended);
             trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &change).await?;
         }
         tx.commit().await?;
@@ -242,7 +242,7 @@ impl Identity {
     async fn end_idle(&self, user: UserId, session: SessionId) -> Result<(), Problem> {
         let mut tx = self.begin().await?;
         if store::sessions::delete(&mut tx, user, session).await? {
-            let change = Change::auth("session.idle_revoked").on("session", session.to_string());
+            let change = Change::account("session.idle_revoked").on("session", session);
             trail::in_every_org(&mut tx, self.now(), user, &Actor::System, &change).await?;
         }
         tx.commit().await?;

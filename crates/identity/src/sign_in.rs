@@ -68,7 +68,7 @@ impl Identity {
         let org = landing_org(&mut tx, account.id, account.last_org_id).await?;
         let person = SignedInPerson { id: account.id, name: &account.name, email: &account.email };
         let signed_in = self.make_session(&mut tx, person, org, credentials.remember, device).await?;
-        trail::in_every_org(&mut tx, self.now(), account.id, &Actor::User { id: account.id }, &Change::auth("auth.signed_in")).await?;
+        trail::in_every_org(&mut tx, self.now(), account.id, &Actor::User { id: account.id }, &Change::account("auth.signed_in").on("user", account.id)).await?;
         tx.commit().await?;
         Ok(signed_in)
     }
@@ -126,12 +126,12 @@ impl Identity {
     pub(crate) async fn note_failure(&self, user: Option<UserId>, email: &str, device: &Device, attempt: &Attempt) -> Result<(), Problem> {
         let Some(user) = user else { return Ok(()) };
         let now = self.now();
-        let details = trail::attempt_details(&self.pseudonym(email), &self.pseudonym(&device.client.network()));
+        let (email, network) = (self.pseudonym(email), self.pseudonym(&device.client.network()));
         let mut tx = self.begin().await?;
-        let failed = Change::auth("auth.sign_in_failed").on("user", user.to_string()).failed().with(details.clone());
+        let failed = Change::account("auth.sign_in_failed").on("user", user).failed(&email, &network);
         trail::in_every_org(&mut tx, now, user, &Actor::System, &failed).await?;
         if attempt.blocks {
-            let locked_out = Change::security("auth.locked_out").on("user", user.to_string()).failed().with(details);
+            let locked_out = Change::account("auth.locked_out").on("user", user).failed(&email, &network);
             trail::in_every_org(&mut tx, now, user, &Actor::System, &locked_out).await?;
         }
         tx.commit().await?;

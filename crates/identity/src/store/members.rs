@@ -106,3 +106,8 @@ pub(crate) async fn elsewhere(conn: &mut PgConnection, org: OrgId, user: UserId)
         .fetch_one(conn)
         .await
 }
+
+/// Every organization of a person, disabled memberships included. Looks across organizations.
+pub(crate) async fn orgs_of(conn: &mut PgConnection, user: UserId) -> Result<Vec<OrgId>, sqlx::Error> {
+    sqlx::query_scalar("SELECT org_id FROM app.memberships WHERE user_id = $1 ORDER BY org_id").bind(user).fetch_all(conn).await
+}
