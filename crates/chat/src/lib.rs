@@ -1,1 +1,31 @@
-//! Room of the Tale workspace.
+//! Chats: threads of messages, and the turns that answer them.
+//!
+//! A message is accepted by [`Chat::send`], which checks everything and commits the message, the
+//! pending reply and the turn's place in one transaction. The turn then runs detached from the
+//! connection ([`turn`]): the model streams, calls the three read-only tools, and its reply is
+//! settled in one transaction. Whoever wants to watch follows it with [`Chat::follow`]; closing
+//! a tab changes nothing, stopping is a row.
+//!
+//! Messages form a tree: an edit or a retry adds a branch, and the chat remembers which leaf is on
+//! screen. Chats are private to their owner; everybody else gets the answer for an absent one.
+//!
+//! Growth: a send touches a handful of rows by primary key; a running turn holds its parts and a
+//! ring of 256 events in memory; one statement a second writes all turns of a process.
+
+mod export;
+mod follow;
+mod message;
+pub mod parts;
+mod send;
+mod service;
+mod store;
+mod thread;
+pub mod turn;
+
+pub use follow::Generation;
+pub use message::{Message, Versions};
+pub use parts::{Part, Status, TurnUsage};
+pub use send::{Accepted, IdempotencyKey, MAX_ATTACHMENTS, ModelChoice, SendRequest, SendTo};
+pub use service::{Chat, ChatConfig, LostTurns, Owner};
+pub use thread::{BulkResult, FoundThread, Rating, Thread, ThreadPatch, ThreadQuery};
+pub use turn::live::{DeltaKind, TurnEvent, TurnStatus};

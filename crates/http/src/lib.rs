@@ -21,6 +21,7 @@ pub mod rate;
 pub mod state;
 pub mod v1;
 pub mod web;
+pub mod wire;
 
 pub use problem::HttpProblem;
 pub use state::{App, AppParts};

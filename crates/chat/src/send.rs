@@ -1,0 +1,467 @@
+//! Accepting a message: every check, then one transaction, then a turn of its own (CHT-65 … CHT-70).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde::Serialize;
+use sqlx::PgConnection;
+use tale_core::ids::{FileId, MessageId, ThreadId};
+use tale_core::limits::MAX_MESSAGE_CHARS;
+use tale_core::{Code, Problem};
+use tale_knowledge::{Attachment, Knowledge};
+use tale_models::ResolvedModel;
+use tale_models::auto::AutoInput;
+use tale_models::wire::Effort;
+
+use crate::message;
+use crate::parts::{Part, readable};
+use crate::service::{Chat, Inner, Owner};
+use crate::store::messages::NewMessage;
+use crate::store::threads::NewThread;
+use crate::store::{generations, messages, threads};
+use crate::thread::{announce, in_progress, not_found};
+use crate::turn::live::LiveTurn;
+use crate::turn::run::{self, TurnPlan};
+
+/// Most files on one message (spec 50, 6.2).
+pub const MAX_ATTACHMENTS: usize = 10;
+
+/// Most bytes of all files on one message: 200 MiB.
+pub const MAX_BATCH_BYTES: u64 = 200 << 20;
+
+/// Which model shall answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelChoice {
+    /// The heuristic decides (CHT-35).
+    Auto,
+    /// This one.
+    Named {
+        /// The model's id.
+        model: String,
+        /// Its provider; needed when two serve the same id.
+        provider: Option<String>,
+    },
+}
+
+/// A message to send.
+#[derive(Debug, Clone)]
+pub struct SendRequest {
+    /// What the person wrote; may be blank when files are attached.
+    pub content: String,
+    /// Who shall answer.
+    pub model: ModelChoice,
+    /// How hard to think.
+    pub effort: Option<Effort>,
+    /// Upper bound of all answers of the turn in tokens.
+    pub max_output_tokens: Option<u32>,
+    /// Uploads of the sender.
+    pub attachments: Vec<FileId>,
+    /// Language of the answer (BCP 47).
+    pub locale: Option<String>,
+}
+
+/// An accepted turn.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Accepted {
+    /// The chat.
+    pub thread_id: ThreadId,
+    /// The person's message.
+    pub user_message_id: MessageId,
+    /// The reply, pending.
+    pub message_id: MessageId,
+    /// The model that answers.
+    pub model: String,
+    /// Its provider.
+    pub provider_slug: String,
+}
+
+/// Where a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendTo {
+    /// A new chat.
+    New,
+    /// The end of the version on screen.
+    Thread(ThreadId),
+}
+
+/// Where in the tree the new turn hangs.
+enum Place {
+    /// After the version on screen.
+    End,
+    /// Beside an existing user message, as another version of its turn.
+    Beside(MessageId),
+}
+
+impl Chat {
+    /// Sends a message and starts the turn that answers it.
+    ///
+    /// # Errors
+    /// In the order of CHT-65; nothing is written when one is returned.
+    pub async fn send(&self, owner: &Owner, to: SendTo, request: SendRequest) -> Result<Accepted, Problem> {
+        self.start(owner, to, Place::End, request, None).await
+    }
+
+    /// Like [`Chat::send`], at most once per key and body within 24 hours (API-70 … API-72). The
+    /// flag says whether the answer is a remembered one.
+    ///
+    /// # Errors
+    /// As [`Chat::send`], and `IDEMPOTENCY_KEY_REUSED` for another body under the same key.
+    pub async fn send_once(&self, owner: &Owner, thread: ThreadId, request: SendRequest, key: &IdempotencyKey) -> Result<(Accepted, bool), Problem> {
+        let mut conn = self.0.db.acquire().await?;
+        if let Some((hash, answer)) = crate::store::idempotency::find(&mut conn, owner.org, &key.scope(owner, thread), &key.key, self.0.clock.now()).await? {
+            return remembered(&hash, answer, key);
+        }
+        drop(conn);
+        match self.start(owner, SendTo::Thread(thread), Place::End, request, Some(key)).await {
+            Ok(accepted) => Ok((accepted, false)),
+            Err(problem) if problem.code == Code::ChatTurnInProgress => {
+                // Two equal sends at once: the other one may just have been accepted.
+                let mut conn = self.0.db.acquire().await?;
+                match crate::store::idempotency::find(&mut conn, owner.org, &key.scope(owner, thread), &key.key, self.0.clock.now()).await? {
+                    Some((hash, answer)) => remembered(&hash, answer, key),
+                    None => Err(problem),
+                }
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Asks again with other words: a new version of the turn that `message` begins (CHT-121).
+    ///
+    /// # Errors
+    /// As [`Chat::send`], and `MESSAGE_NOT_FOUND`.
+    pub async fn edit(&self, owner: &Owner, thread: ThreadId, message: MessageId, request: SendRequest) -> Result<Accepted, Problem> {
+        self.start(owner, SendTo::Thread(thread), Place::Beside(message), request, None).await
+    }
+
+    /// Asks the same again: a new version of the turn whose reply is `message` (CHT-50, CHT-121).
+    ///
+    /// # Errors
+    /// As [`Chat::send`], and `MESSAGE_NOT_FOUND`.
+    pub async fn retry(
+        &self,
+        owner: &Owner,
+        thread: ThreadId,
+        message: MessageId,
+        model: ModelChoice,
+        effort: Option<Effort>,
+        locale: Option<String>,
+    ) -> Result<Accepted, Problem> {
+        let mut conn = self.0.db.acquire().await?;
+        threads::find(&mut conn, owner.org, owner.user, thread).await?.ok_or_else(not_found)?;
+        let reply = messages::find(&mut conn, owner.org, thread, message).await?.filter(|row| row.role == "assistant").ok_or_else(message::not_found)?;
+        let question_id = reply.parent_id.ok_or_else(message::not_found)?;
+        let question = messages::find(&mut conn, owner.org, thread, question_id).await?.ok_or_else(message::not_found)?;
+        drop(conn);
+        let mut content = String::new();
+        let mut attachments = Vec::new();
+        for part in &question.parts.0 {
+            match part {
+                Part::Text { text } => content.push_str(text),
+                Part::Attachment { file_id, .. } => attachments.push(*file_id),
+                _ => {}
+            }
+        }
+        let request = SendRequest { content, model, effort, max_output_tokens: None, attachments, locale };
+        self.start(owner, SendTo::Thread(thread), Place::Beside(question_id), request, None).await
+    }
+
+    async fn start(&self, owner: &Owner, to: SendTo, place: Place, request: SendRequest, key: Option<&IdempotencyKey>) -> Result<Accepted, Problem> {
+        let inner = &self.0;
+        if inner.draining.load(Ordering::SeqCst) {
+            return Err(Problem::new(Code::Draining, "The server is restarting. Send the message again in a moment.").retry_after(Duration::from_secs(3)));
+        }
+        if let SendTo::Thread(id) = to {
+            let mut conn = inner.db.acquire().await?;
+            let thread = threads::find(&mut conn, owner.org, owner.user, id).await?.ok_or_else(not_found)?;
+            writable(thread.archived_at.is_some())?;
+        }
+        let content = checked_content(&request)?;
+        let files = checked_attachments(inner, owner, &request.attachments).await?;
+        let model = choose(inner, owner, &request, &content, &files).await?;
+        checked_output(&model, request.max_output_tokens)?;
+
+        let thread = match to {
+            SendTo::New => ThreadId::new(),
+            SendTo::Thread(id) => id,
+        };
+        let (user_message, reply) = (MessageId::new(), MessageId::new());
+        let accepted = Accepted {
+            thread_id: thread,
+            user_message_id: user_message,
+            message_id: reply,
+            model: model.model_id.clone(),
+            provider_slug: model.provider_slug.clone(),
+        };
+        let held = self.to_hold(owner, thread, &files).await?;
+        let mut parts: Vec<Part> = files
+            .into_iter()
+            .map(|file| Part::Attachment { name: file.name, media_type: file.media_type, file_id: file.file_id, size_bytes: file.size })
+            .collect();
+        if !content.is_empty() {
+            parts.push(Part::text(content));
+        }
+        let untitled = self.commit(owner, to, place, &request, &parts, &held, &accepted, key).await?;
+        self.launch(owner, accepted.clone(), request, model, untitled);
+        Ok(accepted)
+    }
+
+    /// The files that this chat takes. One that a chat of its lineage holds stays there: a fork
+    /// reads what its origin holds.
+    async fn to_hold(&self, owner: &Owner, thread: ThreadId, files: &[Attachment]) -> Result<Vec<FileId>, Problem> {
+        let foreign = files.iter().any(|file| file.thread.is_some_and(|holder| holder != thread));
+        let lineage = if foreign { self.0.lineage(owner.org, thread).await } else { Vec::new() };
+        let inherited = |file: &Attachment| file.thread.is_some_and(|holder| holder != thread && lineage.contains(&holder));
+        Ok(files.iter().filter(|file| !inherited(file)).map(|file| file.file_id).collect())
+    }
+
+    /// Everything of an accepted send in one transaction. Returns whether the chat needs a title.
+    #[expect(clippy::too_many_arguments, reason = "the pieces of one transaction, used in one place")]
+    async fn commit(
+        &self,
+        owner: &Owner,
+        to: SendTo,
+        place: Place,
+        request: &SendRequest,
+        parts: &[Part],
+        held: &[FileId],
+        accepted: &Accepted,
+        key: Option<&IdempotencyKey>,
+    ) -> Result<bool, Problem> {
+        let inner = &self.0;
+        let now = inner.clock.now();
+        let thread = accepted.thread_id;
+        let mut tx = inner.db.begin().await?;
+        if to == SendTo::New {
+            let new = NewThread { id: thread, org: owner.org, owner: owner.user, title: None, custom_title: false, forked_from: None, now };
+            threads::insert(&mut tx, &new).await?;
+        } else if !threads::lock(&mut tx, owner.org, owner.user, thread).await? {
+            return Err(not_found());
+        }
+        let row = threads::find(&mut tx, owner.org, owner.user, thread).await?.ok_or_else(not_found)?;
+        writable(row.archived_at.is_some())?;
+        if row.running {
+            return Err(in_progress());
+        }
+        let parent = match place {
+            Place::End => row.active_leaf,
+            Place::Beside(message) => {
+                let held = messages::find(&mut tx, owner.org, thread, message).await?.filter(|row| row.role == "user").ok_or_else(message::not_found)?;
+                held.parent_id
+            }
+        };
+        insert_pair(&mut tx, owner, accepted, parent, parts, now).await?;
+        if !generations::claim(&mut tx, owner.org, thread, accepted.message_id, inner.owner, now).await? {
+            return Err(in_progress());
+        }
+        threads::touch(&mut tx, owner.org, thread, accepted.message_id, request.effort.map(effort_text), now).await?;
+        if !held.is_empty() {
+            Knowledge::hold_attachments(&mut tx, &owner.caller, thread, held).await?;
+        }
+        if let Some(key) = key {
+            let answer = serde_json::to_value(accepted).map_err(Problem::internal)?;
+            crate::store::idempotency::insert(&mut tx, owner.org, &key.scope(owner, thread), &key.key, &key.body_hash, &answer, now).await?;
+        }
+        announce(&mut tx, owner, thread).await?;
+        tx.commit().await?;
+        Ok(row.title.is_none())
+    }
+
+    /// Starts the turn, detached from the connection.
+    fn launch(&self, owner: &Owner, accepted: Accepted, request: SendRequest, model: ResolvedModel, untitled: bool) {
+        let inner = self.0.clone();
+        let turn = Arc::new(LiveTurn::new(owner.org, accepted.thread_id, accepted.message_id));
+        inner.live.insert(turn.clone());
+        let plan = TurnPlan {
+            caller: owner.caller.clone(),
+            user: owner.user,
+            model,
+            effort: request.effort,
+            max_output_tokens: request.max_output_tokens,
+            locale: request.locale.unwrap_or_else(|| "en".to_owned()),
+            untitled,
+        };
+        let task = run::guarded(inner.clone(), turn, plan);
+        inner.tasks.spawn(task);
+    }
+
+    /// Asks a running turn to stop (CHT-107 … CHT-109). Returns the reply's id.
+    ///
+    /// # Errors
+    /// `THREAD_NOT_FOUND`; `CHAT_TURN_NOT_RUNNING` with the last reply in `data`.
+    pub async fn stop(&self, owner: &Owner, id: ThreadId) -> Result<MessageId, Problem> {
+        let inner = &self.0;
+        let mut tx = inner.db.begin().await?;
+        let thread = threads::find(&mut tx, owner.org, owner.user, id).await?.ok_or_else(not_found)?;
+        let stopped = generations::request_cancel(&mut tx, owner.org, id).await?;
+        tx.commit().await?;
+        let Some(message) = stopped else {
+            let mut problem = Problem::new(Code::ChatTurnNotRunning, "No reply is being written in this chat.");
+            if let Some(leaf) = thread.active_leaf {
+                let mut conn = inner.db.acquire().await?;
+                if let Some(last) = messages::find(&mut conn, owner.org, id, leaf).await? {
+                    problem = problem.with_data(serde_json::json!({ "lastMessageId": last.id, "lastStatus": last.status }));
+                }
+            }
+            return Err(problem);
+        };
+        if let Some(turn) = inner.live.get(id).filter(|turn| turn.message == message) {
+            turn.cancel.cancel();
+        }
+        Ok(message)
+    }
+}
+
+/// A client's key for one send, with the hash of its body.
+#[derive(Debug, Clone)]
+pub struct IdempotencyKey {
+    /// 1–255 printable ASCII characters.
+    pub key: String,
+    /// SHA-256 of the canonical body.
+    pub body_hash: [u8; 32],
+}
+
+impl IdempotencyKey {
+    fn scope(&self, owner: &Owner, thread: ThreadId) -> String {
+        format!("send:{}:{thread}", owner.user)
+    }
+}
+
+fn remembered(hash: &[u8], answer: serde_json::Value, key: &IdempotencyKey) -> Result<(Accepted, bool), Problem> {
+    if hash != key.body_hash {
+        return Err(Problem::new(Code::IdempotencyKeyReused, "This Idempotency-Key was used for another message in this chat. Use a fresh key."));
+    }
+    let field = |name: &str| answer.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+    let id = |name: &str| field(name).parse().map_err(Problem::internal);
+    Ok((
+        Accepted {
+            thread_id: ThreadId(id("threadId")?),
+            user_message_id: MessageId(id("userMessageId")?),
+            message_id: MessageId(id("messageId")?),
+            model: field("model").to_owned(),
+            provider_slug: field("providerSlug").to_owned(),
+        },
+        true,
+    ))
+}
+
+async fn insert_pair(
+    conn: &mut PgConnection,
+    owner: &Owner,
+    accepted: &Accepted,
+    parent: Option<MessageId>,
+    parts: &[Part],
+    now: chrono::DateTime<chrono::Utc>,
+) -> sqlx::Result<()> {
+    let question = NewMessage {
+        id: accepted.user_message_id,
+        org: owner.org,
+        thread: accepted.thread_id,
+        parent,
+        role: "user",
+        status: "complete",
+        parts,
+        search_text: &readable(parts),
+        model: None,
+        provider_slug: None,
+        now,
+    };
+    messages::insert(&mut *conn, &question).await?;
+    let reply = NewMessage {
+        id: accepted.message_id,
+        parent: Some(accepted.user_message_id),
+        role: "assistant",
+        status: "pending",
+        parts: &[],
+        search_text: "",
+        model: Some(&accepted.model),
+        provider_slug: Some(&accepted.provider_slug),
+        ..question
+    };
+    messages::insert(conn, &reply).await
+}
+
+fn writable(archived: bool) -> Result<(), Problem> {
+    if archived {
+        return Err(Problem::new(Code::ChatThreadArchived, "This chat is archived. Bring it back before you write in it."));
+    }
+    Ok(())
+}
+
+/// The trimmed text. Whitespace and invisible format characters alone are blank (RES-31).
+fn checked_content(request: &SendRequest) -> Result<String, Problem> {
+    let invisible = |c: char| c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}');
+    let content = request.content.trim();
+    if content.chars().all(invisible) {
+        if request.attachments.is_empty() {
+            return Err(Problem::invalid_field("content", "must not be blank"));
+        }
+        return Ok(String::new());
+    }
+    if content.chars().count() > MAX_MESSAGE_CHARS {
+        return Err(Problem::invalid_field("content", &format!("must be at most {MAX_MESSAGE_CHARS} characters")));
+    }
+    Ok(content.to_owned())
+}
+
+/// The attachments: at most ten, the sender's own or already in this chat (CHT-52).
+async fn checked_attachments(inner: &Inner, owner: &Owner, files: &[FileId]) -> Result<Vec<Attachment>, Problem> {
+    if files.len() > MAX_ATTACHMENTS {
+        return Err(Problem::invalid_field("attachments", &format!("must have at most {MAX_ATTACHMENTS} entries")));
+    }
+    let mut distinct = BTreeMap::new();
+    for file in files {
+        if distinct.insert(*file, ()).is_some() {
+            return Err(Problem::invalid_field("attachments", "must not name a file twice"));
+        }
+    }
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let attachments = inner.knowledge.prepare_attachments(&owner.caller, files).await?;
+    if attachments.iter().map(|file| file.size).sum::<u64>() > MAX_BATCH_BYTES {
+        return Err(Problem::new(Code::FileTooLarge, "The attached files are larger than 200 MiB together. Send them in several messages."));
+    }
+    Ok(attachments)
+}
+
+/// The model that answers, bound to the turn from here on (CHT-37).
+async fn choose(inner: &Inner, owner: &Owner, request: &SendRequest, content: &str, files: &[Attachment]) -> Result<ResolvedModel, Problem> {
+    match &request.model {
+        ModelChoice::Named { model, provider } => inner.models.resolve_chat(owner.org, model, provider.as_deref()).await,
+        ModelChoice::Auto => {
+            let entries = inner.models.chat_models(owner.org).await?;
+            if entries.is_empty() {
+                return Err(Problem::new(Code::ChatModelUnknown, "No AI provider is connected yet. Ask an administrator to add one under Settings > AI providers."));
+            }
+            let input = AutoInput::of(content, files.iter().any(|file| file.image), files.iter().any(|file| !file.image));
+            let pick = tale_models::auto::pick(&entries, &input)
+                .ok_or_else(|| Problem::new(Code::ChatModelNoVision, "None of the models can see images. Remove the image, or add a model that can."))?;
+            inner.models.resolve_chat(owner.org, &pick.id, Some(&pick.provider_slug)).await
+        }
+    }
+}
+
+fn checked_output(model: &ResolvedModel, wanted: Option<u32>) -> Result<(), Problem> {
+    match (wanted, model.max_output_tokens) {
+        (Some(0), _) => Err(Problem::invalid_field("maxOutputTokens", "must be at least 1")),
+        (Some(wanted), Some(ceiling)) if wanted > ceiling => {
+            Err(Problem::invalid_field("maxOutputTokens", &format!("must be at most {ceiling}, the ceiling of {}", model.model_id)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The stored word of an effort.
+pub(crate) fn effort_text(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+        Effort::Extra => "extra",
+        Effort::Max => "max",
+    }
+}

@@ -1,0 +1,152 @@
+//! The chat service: what its operations share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use sqlx::PgPool;
+use tale_core::clock::SharedClock;
+use tale_core::ids::{OrgId, ThreadId, UserId};
+use tale_core::page::CursorSigner;
+use tale_core::{Actor, Problem};
+use tale_identity::{Caller, Identity};
+use tale_knowledge::Knowledge;
+use tale_models::Models;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::turn::live::LiveTurns;
+use crate::turn::web::WebReader;
+use crate::turn::{heartbeat, history};
+
+/// Turns that one process runs at the same time; more wait in order of arrival.
+const MAX_TURNS: usize = 1_000;
+
+/// What the service is built from.
+pub struct ChatConfig {
+    /// The operational database.
+    pub db: PgPool,
+    /// Models.
+    pub models: Models,
+    /// Documents and search.
+    pub knowledge: Knowledge,
+    /// The clock.
+    pub clock: SharedClock,
+    /// Signs page cursors.
+    pub cursors: CursorSigner,
+    /// People and their preferences.
+    pub identity: Identity,
+}
+
+/// Chats of an organization's people. Cheap to clone.
+#[derive(Clone)]
+pub struct Chat(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub db: PgPool,
+    pub models: Models,
+    pub knowledge: Knowledge,
+    pub clock: SharedClock,
+    pub cursors: CursorSigner,
+    pub identity: Identity,
+    pub live: LiveTurns,
+    /// This process among those that run turns.
+    pub owner: Uuid,
+    pub slots: Semaphore,
+    pub tasks: TaskTracker,
+    pub stop: CancellationToken,
+    pub draining: AtomicBool,
+    pub web: WebReader,
+}
+
+impl Inner {
+    /// The chats whose uploads a turn of this chat may read.
+    pub(crate) async fn lineage(&self, org: OrgId, thread: ThreadId) -> Vec<ThreadId> {
+        history::lineage(self, org, thread).await
+    }
+}
+
+/// The person whose chats an operation is about.
+#[derive(Debug, Clone)]
+pub struct Owner {
+    /// The call.
+    pub caller: Caller,
+    /// The organization.
+    pub org: OrgId,
+    /// The person.
+    pub user: UserId,
+    /// The author of changes, for the audit log.
+    pub actor: Actor,
+}
+
+impl Owner {
+    /// The person behind a call.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` for a key that belongs to no person: it has no chats.
+    pub fn of(caller: &Caller) -> Result<Self, Problem> {
+        let user = caller.user.ok_or_else(crate::thread::not_found)?;
+        Ok(Self { org: caller.org, user, actor: caller.actor(), caller: caller.clone() })
+    }
+}
+
+impl Chat {
+    /// Builds the service. Call [`Chat::run`] to keep its turns alive.
+    ///
+    /// # Errors
+    /// When the web reader's TLS backend cannot start.
+    pub fn new(config: ChatConfig) -> Result<Self, Problem> {
+        Ok(Self(Arc::new(Inner {
+            db: config.db,
+            models: config.models,
+            knowledge: config.knowledge,
+            clock: config.clock,
+            cursors: config.cursors,
+            identity: config.identity,
+            live: LiveTurns::default(),
+            owner: Uuid::new_v4(),
+            slots: Semaphore::new(MAX_TURNS),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            draining: AtomicBool::new(false),
+            web: WebReader::new().map_err(Problem::internal)?,
+        })))
+    }
+
+    /// The heartbeat of this process's turns and the settling of lost ones; runs until `stop`.
+    pub async fn run(&self, stop: CancellationToken) {
+        heartbeat::run(self.0.clone(), stop).await;
+    }
+
+    /// Refuses new turns and waits for the running ones, at most `budget`; what is left then is
+    /// settled as stopped by us with its partial text.
+    pub async fn drain(&self, budget: Duration) {
+        self.0.draining.store(true, Ordering::SeqCst);
+        self.0.tasks.close();
+        if tokio::time::timeout(budget, self.0.tasks.wait()).await.is_err() {
+            let left = self.0.live.all();
+            tracing::warn!(turns = left.len(), "stopping turns that did not finish in time");
+            for turn in left {
+                turn.cancel.cancel();
+            }
+            // Settling is one short transaction each.
+            let _ = tokio::time::timeout(Duration::from_secs(5), self.0.tasks.wait()).await;
+        }
+        self.0.stop.cancel();
+    }
+
+    /// Looks once for turns whose process is gone. The second look that finds the same silence
+    /// settles them; a test calls it twice instead of waiting.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn settle_lost_turns(&self, suspects: &mut LostTurns) -> Result<usize, Problem> {
+        Ok(heartbeat::look(&self.0, &mut suspects.0).await?)
+    }
+}
+
+/// What [`Chat::settle_lost_turns`] remembers between looks.
+#[derive(Default)]
+pub struct LostTurns(heartbeat::Suspects);

@@ -1,0 +1,124 @@
+//! Statements on `app.generations`: the turn in flight of a chat.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use sqlx::types::Json;
+use tale_core::ids::{MessageId, OrgId, ThreadId};
+use uuid::Uuid;
+
+use crate::parts::{Part, TurnUsage};
+
+/// A turn in flight as stored.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(crate) struct GenerationRow {
+    pub org_id: OrgId,
+    pub thread_id: ThreadId,
+    pub message_id: MessageId,
+    pub status: String,
+    pub cancel_requested: bool,
+    pub parts: Json<Vec<Part>>,
+    pub usage: Option<Json<TurnUsage>>,
+    pub heartbeat_at: DateTime<Utc>,
+}
+
+/// Takes the chat's one place for a turn. `false` when another turn holds it.
+pub(crate) async fn claim(conn: &mut PgConnection, org: OrgId, thread: ThreadId, message: MessageId, owner: Uuid, now: DateTime<Utc>) -> sqlx::Result<bool> {
+    let done = sqlx::query(
+        "INSERT INTO app.generations (thread_id, org_id, message_id, owner, status, created_at, heartbeat_at)
+         VALUES ($1, $2, $3, $4, 'queued', $5, clock_timestamp())
+         ON CONFLICT (thread_id) DO NOTHING",
+    )
+    .bind(thread)
+    .bind(org)
+    .bind(message)
+    .bind(owner)
+    .bind(now)
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+pub(crate) async fn find(conn: &mut PgConnection, org: OrgId, thread: ThreadId) -> sqlx::Result<Option<GenerationRow>> {
+    sqlx::query_as(
+        "SELECT org_id, thread_id, message_id, status, cancel_requested, parts, usage, heartbeat_at
+           FROM app.generations WHERE org_id = $1 AND thread_id = $2",
+    )
+    .bind(org)
+    .bind(thread)
+    .fetch_optional(conn)
+    .await
+}
+
+/// Asks the turn to stop. Returns the reply's id, or nothing when no turn runs.
+pub(crate) async fn request_cancel(conn: &mut PgConnection, org: OrgId, thread: ThreadId) -> sqlx::Result<Option<MessageId>> {
+    sqlx::query_scalar("UPDATE app.generations SET cancel_requested = true WHERE org_id = $1 AND thread_id = $2 RETURNING message_id")
+        .bind(org)
+        .bind(thread)
+        .fetch_optional(conn)
+        .await
+}
+
+/// The heartbeat of all turns of one process in one statement, across organizations, with what
+/// they have streamed. Returns the chats whose turn shall stop.
+pub(crate) async fn beat(
+    conn: &mut PgConnection,
+    owner: Uuid,
+    threads: &[ThreadId],
+    statuses: &[&str],
+    parts: &[Option<Json<Vec<Part>>>],
+) -> sqlx::Result<Vec<ThreadId>> {
+    let threads: Vec<Uuid> = threads.iter().map(|id| id.0).collect();
+    let statuses: Vec<String> = statuses.iter().map(|text| (*text).to_owned()).collect();
+    let rows: Vec<(ThreadId, bool)> = sqlx::query_as(
+        "UPDATE app.generations g
+            SET heartbeat_at = clock_timestamp(), status = beat.status, parts = COALESCE(beat.parts, g.parts)
+           FROM unnest($2::uuid[], $3::text[], $4::jsonb[]) AS beat (thread_id, status, parts)
+          WHERE g.thread_id = beat.thread_id AND g.owner = $1
+      RETURNING g.thread_id, g.cancel_requested",
+    )
+    .bind(owner)
+    .bind(threads)
+    .bind(statuses)
+    .bind(parts)
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().filter(|(_, cancel)| *cancel).map(|(thread, _)| thread).collect())
+}
+
+/// Ends the turn of a process. `false` when it no longer holds the place.
+pub(crate) async fn release(conn: &mut PgConnection, org: OrgId, thread: ThreadId, message: MessageId, owner: Uuid) -> sqlx::Result<bool> {
+    let done = sqlx::query("DELETE FROM app.generations WHERE org_id = $1 AND thread_id = $2 AND message_id = $3 AND owner = $4")
+        .bind(org)
+        .bind(thread)
+        .bind(message)
+        .bind(owner)
+        .execute(conn)
+        .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Turns of every organization that gave no sign of life for `seconds`, oldest first.
+pub(crate) async fn stale(conn: &mut PgConnection, seconds: f64, not_owner: Uuid) -> sqlx::Result<Vec<GenerationRow>> {
+    sqlx::query_as(
+        "SELECT org_id, thread_id, message_id, status, cancel_requested, parts, usage, heartbeat_at
+           FROM app.generations
+          WHERE heartbeat_at < clock_timestamp() - make_interval(secs => $1) AND owner <> $2
+          ORDER BY heartbeat_at LIMIT 200",
+    )
+    .bind(seconds)
+    .bind(not_owner)
+    .fetch_all(conn)
+    .await
+}
+
+/// Takes over a turn whose process is gone, if it still shows the heartbeat that was seen.
+pub(crate) async fn reap(conn: &mut PgConnection, row: &GenerationRow) -> sqlx::Result<bool> {
+    let done = sqlx::query("DELETE FROM app.generations WHERE org_id = $1 AND thread_id = $2 AND message_id = $3 AND heartbeat_at = $4")
+        .bind(row.org_id)
+        .bind(row.thread_id)
+        .bind(row.message_id)
+        .bind(row.heartbeat_at)
+        .execute(conn)
+        .await?;
+    Ok(done.rows_affected() == 1)
+}

@@ -1,0 +1,131 @@
+//! One heartbeat for all turns of a process, and the settling of turns whose process is gone.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::types::Json;
+use tale_core::ids::{MessageId, ThreadId};
+use tale_db::hints::{self, Hint, Topic};
+use tokio_util::sync::CancellationToken;
+
+use crate::parts::readable;
+use crate::service::Inner;
+use crate::store::{generations, messages, threads};
+
+/// How often a process writes the state of its turns: also how late a stop from another process
+/// arrives, and how much text a crash can lose.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// Beats between two looks for turns without a process.
+const BEATS_PER_LOOK: u32 = 5;
+
+/// A turn is suspect after this long without a beat and is settled when the next look, at least
+/// [`BEATS_PER_LOOK`] beats later, finds the very same beat: a database that was away for a while
+/// must not cost the turns that waited for it. Together under 30 s after a restart.
+const STALE_SECONDS: f64 = 15.0;
+
+/// Beats until `stop`.
+pub(crate) async fn run(chat: Arc<Inner>, stop: CancellationToken) {
+    let mut ticks = tokio::time::interval(BEAT);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut suspects = HashMap::new();
+    let mut count = 0u32;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        if let Err(error) = beat(&chat).await {
+            tracing::warn!(%error, "the heartbeat of running turns could not be written");
+            continue;
+        }
+        count = count.wrapping_add(1);
+        if count.is_multiple_of(BEATS_PER_LOOK)
+            && let Err(error) = look(&chat, &mut suspects).await
+        {
+            tracing::warn!(%error, "turns of lost processes could not be looked up");
+        }
+    }
+}
+
+/// Writes the state of all turns of this process and obeys stops that came in elsewhere.
+pub(crate) async fn beat(chat: &Inner) -> sqlx::Result<()> {
+    let turns = chat.live.all();
+    if turns.is_empty() {
+        return Ok(());
+    }
+    let states: Vec<_> = turns.iter().map(|turn| turn.take_dirty()).collect();
+    let ids: Vec<ThreadId> = turns.iter().map(|turn| turn.thread).collect();
+    let statuses: Vec<&str> = states.iter().map(|(status, _)| status.text()).collect();
+    let parts: Vec<_> = states.into_iter().map(|(_, parts)| parts.map(Json)).collect();
+    let mut conn = chat.db.acquire().await?;
+    for thread in generations::beat(&mut conn, chat.owner, &ids, &statuses, &parts).await? {
+        if let Some(turn) = turns.iter().find(|turn| turn.thread == thread) {
+            turn.cancel.cancel();
+        }
+    }
+    Ok(())
+}
+
+/// The turns that looked dead at the last look, by the beat they showed.
+pub(crate) type Suspects = HashMap<(ThreadId, MessageId), DateTime<Utc>>;
+
+/// Settles turns that showed no sign of life at this look and the one before.
+pub(crate) async fn look(chat: &Inner, suspects: &mut Suspects) -> sqlx::Result<usize> {
+    let mut conn = chat.db.acquire().await?;
+    let stale = generations::stale(&mut conn, STALE_SECONDS, chat.owner).await?;
+    drop(conn);
+    let mut seen = Suspects::new();
+    let mut settled = 0;
+    for row in stale {
+        let key = (row.thread_id, row.message_id);
+        if suspects.get(&key) == Some(&row.heartbeat_at) {
+            settled += usize::from(reap(chat, &row).await?);
+        } else {
+            seen.insert(key, row.heartbeat_at);
+        }
+    }
+    *suspects = seen;
+    Ok(settled)
+}
+
+/// Settles one lost turn with what it had streamed: cancelled if the person had asked for it,
+/// otherwise failed.
+async fn reap(chat: &Inner, row: &generations::GenerationRow) -> sqlx::Result<bool> {
+    let now = chat.clock.now();
+    let mut tx = chat.db.begin().await?;
+    if !generations::reap(&mut tx, row).await? {
+        return Ok(false);
+    }
+    let parts = &row.parts.0;
+    let stopped = row.cancel_requested;
+    messages::settle(
+        &mut tx,
+        row.org_id,
+        row.message_id,
+        &messages::Settlement {
+            status: if stopped { "cancelled" } else { "failed" },
+            parts,
+            search_text: &readable(parts),
+            usage: row.usage.as_ref().map(|usage| usage.0),
+            error: (!stopped).then_some("The server was restarted while this reply was being written. What had arrived is kept."),
+            error_code: (!stopped).then_some("provider_error"),
+            finish_reason: stopped.then_some("cancelled"),
+            context_dropped: 0,
+            step_limit_hit: false,
+            started_at: None,
+            first_token_at: None,
+            now,
+        },
+    )
+    .await?;
+    threads::mark_answered(&mut tx, row.org_id, row.thread_id, !stopped, now).await?;
+    for topic in [Topic::Thread, Topic::Threads] {
+        hints::notify(&mut tx, &Hint { org: row.org_id, topic, id: Some(row.thread_id.0), user: None }).await?;
+    }
+    tx.commit().await?;
+    tracing::warn!(thread = %row.thread_id, message = %row.message_id, "settled a turn whose process is gone");
+    Ok(true)
+}

@@ -1,0 +1,128 @@
+//! Loads the conversation that a turn continues: stored messages and what is attached to them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tale_core::Problem;
+use tale_core::ids::{FileId, OrgId, ThreadId};
+use tale_knowledge::{Attachment, AttachmentState, Reach};
+use tale_models::wire::{ChatMessage, UserPart};
+
+use super::context::{Block, assistant_messages, is_reply};
+use super::live::LiveTurn;
+use super::prompt::untrusted;
+use super::run::TurnPlan;
+use crate::parts::Part;
+use crate::service::Inner;
+use crate::store::{messages, threads};
+
+/// An attached text up to this many characters goes into the conversation whole; of a longer one
+/// the model reads the name and fetches what it needs (FILE-10).
+const INLINE_CHARS: u64 = 24_000;
+
+/// Largest image handed to a vision model, in bytes.
+const MAX_IMAGE_BYTES: u64 = 20 << 20;
+
+/// Longest wait for attachments that are still being read.
+const ATTACHMENT_WAIT: Duration = Duration::from_secs(300);
+
+/// Pause between two looks at attachments that are still being read.
+const ATTACHMENT_LOOK: Duration = Duration::from_millis(300);
+
+/// The conversation before the reply, oldest first, one block per message.
+pub(crate) async fn load(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan) -> Result<Vec<Block>, Problem> {
+    let mut conn = chat.db.acquire().await?;
+    let rows = messages::path(&mut conn, turn.org, turn.thread, turn.message).await?;
+    drop(conn);
+    let reach = Reach::chat(turn.org, Some(plan.user), chat.lineage(turn.org, turn.thread).await);
+    let mut blocks = Vec::with_capacity(rows.len());
+    for row in rows.iter().filter(|row| row.id != turn.message) {
+        if is_reply(row) {
+            let messages = assistant_messages(&row.parts.0, false);
+            if !messages.is_empty() {
+                blocks.push(Block::new(messages));
+            }
+        } else {
+            blocks.push(Block::new(vec![ChatMessage::User(user_parts(chat, &reach, plan, &row.parts.0).await?)]));
+        }
+    }
+    Ok(blocks)
+}
+
+/// What a person said and attached.
+async fn user_parts(chat: &Inner, reach: &Reach, plan: &TurnPlan, parts: &[Part]) -> Result<Vec<UserPart>, Problem> {
+    let mut out = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text { text } => out.push(UserPart::Text(text.clone())),
+            Part::Attachment { name, media_type, file_id, size_bytes } => {
+                out.push(attachment(chat, reach, plan, name, media_type, *file_id, *size_bytes).await?);
+            }
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+async fn attachment(chat: &Inner, reach: &Reach, plan: &TurnPlan, name: &str, media_type: &str, file: FileId, size: u64) -> Result<UserPart, Problem> {
+    if media_type.starts_with("image/") {
+        if plan.model.capabilities.vision && size <= MAX_IMAGE_BYTES {
+            let bytes = chat.knowledge.file_bytes(reach.org(), file, MAX_IMAGE_BYTES).await?;
+            return Ok(UserPart::Image { media_type: media_type.to_owned(), bytes });
+        }
+        return Ok(UserPart::Text(format!("[Attached image `{name}`: it cannot be shown to this model.]")));
+    }
+    let found = ready(chat, plan, file).await?;
+    let note = match (found.state, found.text_length) {
+        (AttachmentState::Ready, Some(length)) if length <= INLINE_CHARS => {
+            let fetched = chat.knowledge.fetch_text(reach, file, 0, INLINE_CHARS).await?;
+            return Ok(UserPart::Text(format!("[Attached file `{name}`]\n{}", untrusted(name, &fetched.text))));
+        }
+        (AttachmentState::Ready, Some(length)) => {
+            format!("[Attached file `{name}`, ref {file}, {length} characters. Read it with rag_fetch or search it with rag_search.]")
+        }
+        (AttachmentState::Processing, _) => format!("[Attached file `{name}`, ref {file}: it is still being read and cannot be searched yet.]"),
+        (AttachmentState::Failed, _) | (AttachmentState::Ready, None) => format!("[Attached file `{name}`: its text cannot be read. Say so if it matters.]"),
+    };
+    Ok(UserPart::Text(note))
+}
+
+/// Waits until an attachment was read, for at most [`ATTACHMENT_WAIT`].
+async fn ready(chat: &Inner, plan: &TurnPlan, file: FileId) -> Result<Attachment, Problem> {
+    let wait = async {
+        loop {
+            let found = chat.knowledge.attachment(&plan.caller, file).await?;
+            if found.state != AttachmentState::Processing {
+                return Ok::<_, Problem>(found);
+            }
+            tokio::time::sleep(ATTACHMENT_LOOK).await;
+        }
+    };
+    match tokio::time::timeout(ATTACHMENT_WAIT, wait).await {
+        Ok(found) => found,
+        Err(_) => chat.knowledge.attachment(&plan.caller, file).await,
+    }
+}
+
+/// The text of the first message of a chat.
+pub(crate) async fn first_question(chat: &Inner, org: OrgId, thread: ThreadId) -> sqlx::Result<Option<String>> {
+    let mut conn = chat.db.acquire().await?;
+    let Some((first, _)) = messages::user_messages(&mut conn, org, thread).await?.into_iter().next() else {
+        return Ok(None);
+    };
+    let row = messages::find(&mut conn, org, thread, first).await?;
+    Ok(row.map(|row| crate::parts::readable(&row.parts.0)).filter(|text| !text.trim().is_empty()))
+}
+
+/// The chat and the chats it was forked from.
+pub(crate) async fn lineage(chat: &Inner, org: OrgId, thread: ThreadId) -> Vec<ThreadId> {
+    let found: sqlx::Result<Vec<ThreadId>> = async {
+        let mut conn = chat.db.acquire().await?;
+        threads::lineage(&mut conn, org, thread).await
+    }
+    .await;
+    found.unwrap_or_else(|error| {
+        tracing::warn!(%thread, %error, "the lineage of a chat could not be read");
+        vec![thread]
+    })
+}

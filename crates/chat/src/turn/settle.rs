@@ -1,0 +1,138 @@
+//! The end of a turn, in one transaction: the reply, the chat's state, the audit entry, the hint,
+//! and the place for the next turn.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tale_core::Actor;
+use tale_core::ids::UserId;
+use tale_db::hints::{self, Hint, Topic};
+use tale_governance::audit::{self, AuditEntry};
+use tale_models::wire::ModelErrorCode;
+
+use super::live::LiveTurn;
+use super::run::Book;
+use crate::parts::{Part, Status, readable};
+use crate::service::Inner;
+use crate::store::{generations, messages, threads};
+
+/// Pauses between attempts to store an end while the database is away. The sum is about five
+/// minutes; after it the turn is left to whoever finds its heartbeat stopped.
+const RETRY_PAUSES: [Duration; 8] = [
+    Duration::from_millis(200),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(6),
+    Duration::from_secs(15),
+    Duration::from_secs(45),
+    Duration::from_secs(90),
+    Duration::from_secs(150),
+];
+
+/// How a turn ended.
+pub(crate) struct Ending {
+    pub status: Status,
+    pub finish_reason: Option<&'static str>,
+    pub error_code: Option<ModelErrorCode>,
+    pub error: Option<String>,
+    pub step_limit_hit: bool,
+}
+
+impl Ending {
+    pub(crate) fn complete(reason: &'static str, step_limit_hit: bool) -> Self {
+        Self { status: Status::Complete, finish_reason: Some(reason), error_code: None, error: None, step_limit_hit }
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Self { status: Status::Cancelled, finish_reason: Some("cancelled"), error_code: None, error: None, step_limit_hit: false }
+    }
+
+    pub(crate) fn failed(code: ModelErrorCode, message: String) -> Self {
+        Self { status: Status::Failed, finish_reason: None, error_code: Some(code), error: Some(message), step_limit_hit: false }
+    }
+}
+
+/// Stores the end and tells everybody. A database that is away is waited for.
+pub(crate) async fn settle(chat: &Inner, turn: &LiveTurn, user: UserId, ending: Ending, book: &Book) {
+    let mut parts = turn.parts();
+    // A call that was announced but never completed says nothing.
+    parts.retain(|part| !matches!(part, Part::ToolCall { input: serde_json::Value::Null, .. }));
+    let citations = book.citations.lock().unwrap_or_else(std::sync::PoisonError::into_inner).resolve(&parts);
+    parts.extend(citations);
+    let mut pauses = RETRY_PAUSES.iter();
+    loop {
+        match store(chat, turn, user, &ending, book, &parts).await {
+            Ok(_held) => break,
+            Err(error) => match pauses.next() {
+                Some(pause) => {
+                    tracing::warn!(thread = %turn.thread, %error, "the end of a turn could not be stored, trying again");
+                    tokio::time::sleep(*pause).await;
+                }
+                None => {
+                    tracing::error!(thread = %turn.thread, %error, "the end of a turn could not be stored");
+                    break;
+                }
+            },
+        }
+    }
+    chat.live.remove(turn);
+    turn.settled(ending.status);
+}
+
+async fn store(chat: &Inner, turn: &LiveTurn, user: UserId, ending: &Ending, book: &Book, parts: &[Part]) -> sqlx::Result<bool> {
+    let now = chat.clock.now();
+    let timing = turn.timing();
+    let mut tx = chat.db.begin().await?;
+    if !generations::release(&mut tx, turn.org, turn.thread, turn.message, chat.owner).await? {
+        // Somebody else settled it while we could not be heard.
+        return Ok(false);
+    }
+    messages::settle(
+        &mut tx,
+        turn.org,
+        turn.message,
+        &messages::Settlement {
+            status: ending.status.text(),
+            parts,
+            search_text: &readable(parts),
+            usage: book.usage,
+            error: ending.error.as_deref(),
+            error_code: ending.error_code.map(ModelErrorCode::text),
+            finish_reason: ending.finish_reason,
+            context_dropped: i32::try_from(book.dropped).unwrap_or(i32::MAX),
+            step_limit_hit: ending.step_limit_hit,
+            started_at: timing.started_at,
+            first_token_at: timing.first_token_at,
+            now,
+        },
+    )
+    .await?;
+    threads::mark_answered(&mut tx, turn.org, turn.thread, ending.status != Status::Cancelled, now).await?;
+    if !book.tools.is_empty() {
+        let calls: Vec<_> = book.tools.iter().map(|(name, subject)| json!({ "tool": name, "subject": subject })).collect();
+        audit::record(
+            &mut tx,
+            &AuditEntry {
+                org: Some(turn.org),
+                actor: Actor::User { id: user },
+                action: "chat.tools_called",
+                category: "chat",
+                resource_type: "thread",
+                resource_id: Some(turn.thread.to_string()),
+                details: json!({ "messageId": turn.message, "calls": calls }),
+                at: now,
+            },
+        )
+        .await?;
+    }
+    announce(&mut tx, turn, user).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+async fn announce(conn: &mut sqlx::PgConnection, turn: &LiveTurn, user: UserId) -> sqlx::Result<()> {
+    for topic in [Topic::Thread, Topic::Threads] {
+        hints::notify(conn, &Hint { org: turn.org, topic, id: Some(turn.thread.0), user: Some(user) }).await?;
+    }
+    Ok(())
+}

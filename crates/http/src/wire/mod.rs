@@ -1,0 +1,3 @@
+//! Wire types that both doors share.
+
+pub mod chat;
