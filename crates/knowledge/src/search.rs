@@ -1,9 +1,20 @@
 //! Hybrid search: the keyword and the dense leg, fused, admitted against live rows and cut
 //! (spec 60, section 8).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
-use tale_core::ids::{ChunkId, DocumentId, FileId};
+use sqlx::PgPool;
+use tale_core::ids::{ChunkId, DocumentId, FileId, OrgId};
+use tale_core::limits::MAX_QUERY_CHARS;
+use tale_core::{Code, Problem};
+use uuid::Uuid;
+
+use crate::dense::{Dense, QueryVector};
+use crate::fusion::{Fused, fuse};
+use crate::keyword::{Keyword, KeywordError};
+use crate::reach::Reach;
+use crate::store::search::{self as store, Body, Visible};
 
 /// What to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -111,4 +122,180 @@ pub struct SearchResponse {
     pub hits: Vec<Hit>,
     /// How they were found.
     pub diagnostics: Diagnostics,
+}
+
+/// Longest answer (spec 60, 8.3).
+pub const MAX_HITS: usize = 50;
+/// Uploads of one chat lineage that a search reads.
+const MAX_UPLOADS: i64 = 500;
+/// Passages read beyond the limit, in case some are repetitions or just gone.
+const SPARE: usize = 4;
+
+/// Searches one deployment's corpus.
+#[derive(Debug)]
+pub struct Searcher {
+    app: PgPool,
+    corpus: PgPool,
+    keyword: Keyword,
+    dense: Dense,
+}
+
+/// A candidate on its way through fusion: its passage and file.
+type Candidate = (Uuid, Uuid);
+
+impl Searcher {
+    /// A searcher over the corpus behind `corpus` whose visibility is decided in `app`.
+    #[must_use]
+    pub fn new(app: PgPool, corpus: PgPool, keyword: Keyword) -> Self {
+        Self { app, dense: Dense::new(corpus.clone()), corpus, keyword }
+    }
+
+    /// The keyword indexes, for the task that follows changes.
+    #[must_use]
+    pub fn keyword(&self) -> &Keyword {
+        &self.keyword
+    }
+
+    /// Searches within `reach`. `vector` is the query as a vector, when it could be made.
+    ///
+    /// Both legs run at the same time; every candidate is then checked against the live rows of the
+    /// application database in one statement, before ranks are counted, so that a file that the
+    /// reader cannot see neither takes a place nor shows by a gap.
+    ///
+    /// # Errors
+    /// `INVALID_BODY` for a query that is empty or too long; `KNOWLEDGE_UNAVAILABLE` when the corpus
+    /// cannot be read; the database's faults.
+    pub async fn search(&self, reach: &Reach, request: &SearchRequest, vector: Option<&QueryVector>) -> Result<SearchResponse, Problem> {
+        let query = checked_query(&request.query)?;
+        let limit = request.limit.clamp(1, MAX_HITS);
+        let pool = (limit * 3).clamp(20, 150);
+        if request.corpus == Corpus::Web {
+            let diagnostics = Diagnostics { bm25: true, dense: vector.is_some(), ..Diagnostics::default() };
+            return Ok(SearchResponse { hits: Vec::new(), diagnostics });
+        }
+        let org = reach.org();
+        let threads = reach.thread_ids();
+        let uploads = if threads.is_empty() { Vec::new() } else { store::uploads_of(&self.app, org, &threads, MAX_UPLOADS).await? };
+        let (keyword, dense) = tokio::join!(self.keyword.search(org, query, &uploads, pool), async {
+            match vector {
+                Some(vector) => self.dense.search(org, vector, &uploads, pool).await.map(Some),
+                None => Ok(None),
+            }
+        });
+        let mut diagnostics = Diagnostics { bm25: true, dense: vector.is_some(), ..Diagnostics::default() };
+        let keyword = match keyword {
+            Ok(found) => found,
+            Err(error) => {
+                if !matches!(error, KeywordError::Building) {
+                    tracing::warn!(%org, error = &error as &dyn std::error::Error, "the keyword leg could not serve");
+                }
+                diagnostics.bm25 = false;
+                Vec::new()
+            }
+        };
+        let mut dense = dense.map_err(corpus_problem)?.unwrap_or_default();
+        if let Some(floor) = request.min_similarity {
+            dense.retain(|near| near.similarity >= f64::from(floor));
+        }
+        let visible = self.visible(reach, keyword.iter().map(|found| found.file).chain(dense.iter().map(|near| near.file_id))).await?;
+        let scores: HashMap<Candidate, f32> = keyword.iter().map(|found| ((found.chunk, found.file), found.score)).collect();
+        let similarities: HashMap<Candidate, f64> = dense.iter().map(|near| ((near.id, near.file_id), near.similarity)).collect();
+        let admitted = |candidate: &Candidate| visible.contains_key(&candidate.1);
+        let keyword: Vec<Candidate> = keyword.iter().map(|found| (found.chunk, found.file)).filter(admitted).collect();
+        let dense: Vec<Candidate> = dense.iter().map(|near| (near.id, near.file_id)).filter(admitted).collect();
+        if diagnostics.bm25 {
+            diagnostics.legs.insert("documents:keyword", keyword.len());
+        }
+        if diagnostics.dense {
+            diagnostics.legs.insert("documents:dense", dense.len());
+        }
+        let fused = fuse(&keyword, &dense);
+        diagnostics.admitted = fused.len();
+
+        let hits = self.first_distinct(org, &fused, limit).await?;
+        let hits = hits
+            .into_iter()
+            .filter_map(|(fused, body)| {
+                let source = visible.get(&fused.id.1)?;
+                let legs = [(fused.keyword, Leg::Keyword), (fused.dense, Leg::Dense)];
+                Some(Hit {
+                    chunk_id: body.id,
+                    document_id: source.document_id,
+                    file_id: source.file_id,
+                    title: source.title.clone(),
+                    passage: body.body,
+                    header: body.header,
+                    page: body.page.and_then(|page| u32::try_from(page).ok()),
+                    score: fused.score,
+                    fused_score: fused.score,
+                    legs: legs.into_iter().filter_map(|(place, leg)| place.map(|_| leg)).collect(),
+                    #[expect(clippy::cast_possible_truncation, reason = "a cosine needs no more digits")]
+                    similarity: similarities.get(&fused.id).map(|similarity| *similarity as f32),
+                    keyword_score: scores.get(&fused.id).copied(),
+                })
+            })
+            .collect();
+        Ok(SearchResponse { hits, diagnostics })
+    }
+
+    /// The files among `files` that the reader may see now.
+    async fn visible(&self, reach: &Reach, files: impl Iterator<Item = Uuid>) -> Result<HashMap<Uuid, Visible>, Problem> {
+        let files: Vec<Uuid> = files.collect::<HashSet<_>>().into_iter().collect();
+        if files.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let rows = store::visible(&self.app, reach.org(), &files, &reach.thread_ids()).await?;
+        Ok(rows.into_iter().map(|row| (row.file_id.0, row)).collect())
+    }
+
+    /// Reads passages in the fused order until `limit` different texts are there. A passage that was
+    /// deleted or rewritten since its leg answered is left out.
+    async fn first_distinct(
+        &self,
+        org: OrgId,
+        fused: &[Fused<Candidate>],
+        limit: usize,
+    ) -> Result<Vec<(Fused<Candidate>, Body)>, Problem> {
+        let mut hits = Vec::with_capacity(limit);
+        let mut seen = HashSet::new();
+        let mut rest = fused;
+        while hits.len() < limit && !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(limit - hits.len() + SPARE));
+            rest = later;
+            let ids: Vec<Uuid> = now.iter().map(|candidate| candidate.id.0).collect();
+            let rows = store::bodies(&self.corpus, org, &ids).await.map_err(corpus_problem)?;
+            let mut bodies: HashMap<Uuid, Body> = rows.into_iter().map(|body| (body.id.0, body)).collect();
+            for candidate in now {
+                let Some(body) = bodies.remove(&candidate.id.0) else { continue };
+                if hits.len() < limit && seen.insert(body.body.clone()) {
+                    hits.push((*candidate, body));
+                }
+            }
+        }
+        Ok(hits)
+    }
+}
+
+fn checked_query(query: &str) -> Result<&str, Problem> {
+    let query = query.trim();
+    if query.is_empty() {
+        return Err(Problem::invalid_field("query", "must not be blank"));
+    }
+    if query.chars().count() > MAX_QUERY_CHARS {
+        return Err(Problem::invalid_field("query", "must be at most 2,000 characters"));
+    }
+    Ok(query)
+}
+
+/// The corpus may be a database of its own: when it cannot be reached, that has its own code.
+pub(crate) fn corpus_problem(error: sqlx::Error) -> Problem {
+    let problem = Problem::from(error);
+    if problem.code != Code::DatabaseUnavailable {
+        return problem;
+    }
+    Problem {
+        source: problem.source,
+        ..Problem::new(Code::KnowledgeUnavailable, "The knowledge database cannot be reached right now. Try again in a moment.")
+            .retry_after(Duration::from_secs(5))
+    }
 }

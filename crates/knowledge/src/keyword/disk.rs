@@ -132,9 +132,9 @@ impl Writer {
         self.writer.delete_term(Term::from_field_bytes(self.fields.file, file.as_bytes()));
     }
 
-    /// Adds a passage in the place of the one with its id, if there is one.
+    /// Adds a passage in the place of the one that stands there, if there is one.
     pub(crate) fn put(&self, passage: &Passage) -> Result<(), KeywordError> {
-        self.writer.delete_term(Term::from_field_bytes(self.fields.chunk, passage.id.as_bytes()));
+        self.writer.delete_term(Term::from_field_bytes(self.fields.place, &passage.place()));
         self.add(passage)
     }
 

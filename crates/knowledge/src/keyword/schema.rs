@@ -40,8 +40,8 @@ pub(crate) struct TextFields {
 /// Every field of the index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields {
-    /// Id of the passage, for replacing it.
-    pub(crate) chunk: Field,
+    /// File and ordinal, for replacing the passage that stands there, whatever its id.
+    pub(crate) place: Field,
     /// Id of its file, for removing it and for reading one chat's uploads.
     pub(crate) file: Field,
     /// `library` or `chat`, counted for the scores.
@@ -74,6 +74,16 @@ pub(crate) struct Passage {
     pub(crate) body: String,
 }
 
+impl Passage {
+    /// Where it stands: its file and its ordinal.
+    pub(crate) fn place(&self) -> [u8; 20] {
+        let mut place = [0; 20];
+        place[..16].copy_from_slice(self.file_id.as_bytes());
+        place[16..].copy_from_slice(&self.ordinal.to_be_bytes());
+        place
+    }
+}
+
 /// The schema and its fields.
 pub(crate) fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
@@ -84,7 +94,7 @@ pub(crate) fn schema() -> (Schema, Fields) {
     let text = |tokenizer, record| {
         TextOptions::default().set_indexing_options(TextFieldIndexing::default().set_tokenizer(tokenizer).set_index_option(record))
     };
-    let chunk = builder.add_bytes_field("chunk", INDEXED);
+    let place = builder.add_bytes_field("place", INDEXED);
     let file = builder.add_bytes_field("file", INDEXED);
     let kind = builder.add_text_field("kind", key(IndexRecordOption::Basic));
     let language = builder.add_text_field("language", key(IndexRecordOption::Basic));
@@ -96,7 +106,7 @@ pub(crate) fn schema() -> (Schema, Fields) {
     };
     let library = of(LIBRARY);
     let chat = of(CHAT);
-    (builder.build(), Fields { chunk, file, kind, language, ids, library, chat })
+    (builder.build(), Fields { place, file, kind, language, ids, library, chat })
 }
 
 /// The tokenizers that [`schema`] names.
@@ -122,7 +132,7 @@ pub(crate) fn entry(fields: &Fields, passage: &Passage) -> TantivyDocument {
     text.push_str(&passage.body);
 
     let mut entry = TantivyDocument::new();
-    entry.add_bytes(fields.chunk, passage.id.as_bytes());
+    entry.add_bytes(fields.place, &passage.place());
     entry.add_bytes(fields.file, passage.file_id.as_bytes());
     entry.add_text(fields.kind, kind);
     entry.add_text(fields.language, tag);
