@@ -1,0 +1,139 @@
+//! What the tests stand on: a database, a clock that moves when told to, and short ways to people.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tale_core::ids::{OrgId, UserId};
+use tale_core::{Code, ManualClock, Problem};
+use tale_identity::accounts::{Setup, SignUp};
+use tale_identity::members::NewMember;
+use tale_identity::password::HashCost;
+use tale_identity::sessions::SignedIn;
+use tale_identity::sign_in::Credentials;
+use tale_identity::{Caller, ClientAddress, Device, Identity, IdentityConfig, Role, SessionPrincipal};
+use tale_testkit::TestDb;
+
+/// A password that meets the policy.
+pub const PASSWORD: &str = "Blue-Kettle-42";
+
+pub struct World {
+    pub identity: Identity,
+    pub clock: Arc<ManualClock>,
+    pub db: TestDb,
+}
+
+/// Hashing that costs a test nothing.
+pub fn cheap() -> HashCost {
+    HashCost { memory_kib: 64, passes: 1, lanes: 1, concurrent: 4, waiting: 64 }
+}
+
+impl World {
+    pub async fn new() -> Self {
+        Self::with(IdentityConfig::default()).await
+    }
+
+    pub async fn with(config: IdentityConfig) -> Self {
+        let db = TestDb::new().await;
+        let clock = Arc::new(ManualClock::new(start()));
+        let config = IdentityConfig { hash_cost: cheap(), ..config };
+        let identity = Identity::new(db.app.clone(), clock.clone(), config).unwrap();
+        Self { identity, clock, db }
+    }
+
+    /// The same database behind another process with other settings.
+    pub fn again(&self, config: IdentityConfig) -> Identity {
+        Identity::new(self.db.app.clone(), self.clock.clone(), config).unwrap()
+    }
+
+    pub fn pass(&self, time: Duration) {
+        self.clock.advance(time);
+    }
+
+    /// The first owner of "Acme", signed in.
+    pub async fn owner(&self) -> Person {
+        let (signed_in, org) = self.identity.setup(&setup("owner@acme.test", "Acme"), &here()).await.unwrap();
+        self.person(signed_in, org.id).await
+    }
+
+    /// A member of the organization of `by`, signed in.
+    pub async fn member(&self, by: &Person, email: &str, role: Role) -> Person {
+        let new = NewMember { email: email.into(), name: None, role, password: Some(PASSWORD.into()) };
+        self.identity.add_member(&by.caller, &new).await.unwrap();
+        let signed_in = self.sign_in(email, PASSWORD).await.unwrap();
+        self.person(signed_in, by.org).await
+    }
+
+    /// A person with an organization of their own.
+    pub async fn stranger(&self, email: &str, organization: &str) -> Person {
+        let open = self.again(IdentityConfig { allow_open_sign_up: true, hash_cost: cheap(), ..IdentityConfig::default() });
+        let sign_up = SignUp { name: "Stranger".into(), email: email.into(), password: PASSWORD.into(), setup_token: None };
+        let signed_in = open.sign_up(&sign_up, &here()).await.unwrap();
+        let principal = self.identity.authenticate_session(&signed_in.token, false).await.unwrap();
+        let org = self.identity.create_organization(&principal, organization).await.unwrap();
+        self.person(signed_in, org.id).await
+    }
+
+    pub async fn sign_in(&self, email: &str, password: &str) -> Result<SignedIn, Problem> {
+        self.sign_in_from(email, password, "203.0.113.9").await
+    }
+
+    pub async fn sign_in_from(&self, email: &str, password: &str, client: &str) -> Result<SignedIn, Problem> {
+        let credentials = Credentials { email: email.into(), password: password.into(), remember: true };
+        self.identity.sign_in(&credentials, &device(client)).await
+    }
+
+    async fn person(&self, signed_in: SignedIn, org: OrgId) -> Person {
+        let principal = self.identity.authenticate_session(&signed_in.token, false).await.unwrap();
+        let caller = self.identity.caller_for_session(&principal, Some(org)).await.unwrap();
+        Person { id: signed_in.user, org, token: signed_in.token, principal, caller }
+    }
+
+    /// How often an action stands in the audit log of an organization.
+    pub async fn audited(&self, org: OrgId, action: &str) -> i64 {
+        sqlx::query_scalar("SELECT count(*) FROM app.audit_entries WHERE org_id = $1 AND action = $2")
+            .bind(org)
+            .bind(action)
+            .fetch_one(&self.db.app)
+            .await
+            .unwrap()
+    }
+}
+
+/// A signed-in person in one organization.
+pub struct Person {
+    pub id: UserId,
+    pub org: OrgId,
+    pub token: String,
+    pub principal: SessionPrincipal,
+    pub caller: Caller,
+}
+
+/// Some moment; nothing depends on which.
+fn start() -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(1_800_000_000_000).unwrap()
+}
+
+pub fn device(client: &str) -> Device {
+    Device::new(ClientAddress(client.parse().unwrap()), Some("Test browser"))
+}
+
+/// This machine.
+pub fn here() -> Device {
+    device("127.0.0.1")
+}
+
+pub fn setup(email: &str, organization: &str) -> Setup {
+    Setup {
+        name: "Owner".into(),
+        email: email.into(),
+        password: PASSWORD.into(),
+        organization_name: organization.into(),
+        setup_token: None,
+    }
+}
+
+/// The code of a refusal.
+pub fn code<T: std::fmt::Debug>(answer: Result<T, Problem>) -> Code {
+    answer.unwrap_err().code
+}
