@@ -1,6 +1,8 @@
 //! The key holder's door, `/api/v1`: bearer keys, one envelope, request ids, ETags, cursors,
 //! strict bodies and rate limits (spec 91, section 1).
 
+pub mod chat;
+
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -25,6 +27,7 @@ const MAX_TAGGED_BYTES: u64 = 32 << 20;
 /// All routes of the key holder's door.
 pub(crate) fn router(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .merge(chat::router())
         .fallback(crate::door::not_found)
         .layer(middleware::from_fn(tag))
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))

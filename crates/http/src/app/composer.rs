@@ -1,0 +1,246 @@
+//! What the composer needs: models, the person's pick, attachments; and the palette's search.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use tale_core::ids::{DocumentId, FileId, MessageId, ThreadId};
+use tale_core::{Code, Problem};
+use tale_identity::Capability;
+use tale_knowledge::{AttachmentState, DocumentQuery};
+use tale_models::ModelEntry;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::chat::owner_of;
+use crate::body::Body;
+use crate::caller::Member;
+use crate::problem::HttpProblem;
+use crate::query::Query;
+use crate::state::App;
+
+/// Rows per kind in the palette.
+const FOUND: u32 = 8;
+
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(read_composer))
+        .routes(routes!(set_chat_pick))
+        .routes(routes!(read_attachment))
+        .routes(routes!(search_everything))
+}
+
+/// What a model can do.
+#[derive(Serialize, ToSchema)]
+pub struct CapabilitiesView {
+    tools: bool,
+    vision: bool,
+    reasoning: bool,
+}
+
+/// A model that may be picked.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelView {
+    id: String,
+    provider_slug: String,
+    provider_name: String,
+    display_name: String,
+    context_window: u64,
+    max_output_tokens: Option<u32>,
+    capabilities: CapabilitiesView,
+    /// Whether it is the demo, which quotes documents and is no language model.
+    demo: bool,
+}
+
+impl From<ModelEntry> for ModelView {
+    fn from(entry: ModelEntry) -> Self {
+        Self {
+            display_name: entry.display_name.clone(),
+            id: entry.id,
+            provider_slug: entry.provider_slug,
+            provider_name: entry.provider_name,
+            context_window: u64::from(entry.context_window),
+            max_output_tokens: entry.max_output_tokens,
+            capabilities: CapabilitiesView { tools: entry.capabilities.tools, vision: entry.capabilities.vision, reasoning: entry.capabilities.reasoning },
+            demo: entry.demo,
+        }
+    }
+}
+
+/// A picked model.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PickView {
+    model: String,
+    provider_slug: String,
+}
+
+/// What the composer needs.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ComposerView {
+    models: Vec<ModelView>,
+    can_manage_providers: bool,
+    /// `hybrid`, or `keywords` while no embedding model is set.
+    search_mode: &'static str,
+    documents_count: u64,
+    /// The model used last; `null` is Auto.
+    pick: Option<PickView>,
+}
+
+/// Models, the person's pick and the state of search.
+#[utoipa::path(get, path = "/api/app/chat/composer", tag = "app: chat", responses((status = 200, body = ComposerView)))]
+async fn read_composer(State(app): State<App>, member: Member) -> Result<Json<ComposerView>, HttpProblem> {
+    let owner = owner_of(&member)?;
+    let none = DocumentQuery::default();
+    let (models, pick, count, embedding) = futures::join!(
+        app.models.chat_models(owner.org),
+        app.chat.pick(&owner),
+        app.knowledge.count_documents(&member.0, &none),
+        app.models.embedding(owner.org),
+    );
+    let pick = match pick? {
+        Some((Some(model), Some(provider_slug))) => Some(PickView { model, provider_slug }),
+        _ => None,
+    };
+    Ok(Json(ComposerView {
+        models: models?.into_iter().map(ModelView::from).collect(),
+        can_manage_providers: member.0.can(Capability::ProvidersManage),
+        search_mode: if embedding?.is_some() { "hybrid" } else { "keywords" },
+        documents_count: count?,
+        pick,
+    }))
+}
+
+/// A pick; `auto` lets Tale choose per message.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct PickBody {
+    model: String,
+    provider_slug: Option<String>,
+}
+
+/// Remembers the person's model for the next fresh chat.
+#[utoipa::path(put, path = "/api/app/chat/pick", tag = "app: chat", request_body = PickBody, responses((status = 204)))]
+async fn set_chat_pick(State(app): State<App>, member: Member, body: Body<PickBody>) -> Result<StatusCode, HttpProblem> {
+    let owner = owner_of(&member)?;
+    let body = body.read()?;
+    match body.provider_slug {
+        None if body.model == "auto" => app.chat.set_pick(&owner, None).await?,
+        provider => {
+            let model = app.models.resolve_chat(owner.org, &body.model, provider.as_deref()).await?;
+            app.chat.set_pick(&owner, Some((&model.model_id, &model.provider_slug))).await?;
+        }
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A file on its way into a message.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachmentView {
+    file_id: FileId,
+    name: String,
+    media_type: String,
+    size_bytes: u64,
+    /// `processing`, `ready` or `failed`.
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// How far an attachment is.
+#[utoipa::path(get, path = "/api/app/chat/attachments/{fileId}", tag = "app: chat", params(("fileId" = FileId, Path)), responses((status = 200, body = AttachmentView)))]
+async fn read_attachment(State(app): State<App>, member: Member, Path(id): Path<String>) -> Result<Json<AttachmentView>, HttpProblem> {
+    member.0.require(Capability::ChatUse)?;
+    let id: FileId = id.parse().map_err(|_| Problem::new(Code::FileNotFound, "There is no such file."))?;
+    let file = app.knowledge.attachment(&member.0, id).await?;
+    Ok(Json(AttachmentView {
+        file_id: file.file_id,
+        name: file.name,
+        media_type: file.media_type,
+        size_bytes: file.size,
+        state: match file.state {
+            AttachmentState::Processing => "processing",
+            AttachmentState::Ready => "ready",
+            AttachmentState::Failed => "failed",
+        },
+        error: file.error,
+    }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchParameters {
+    q: String,
+    scope: Option<String>,
+}
+
+/// A chat in the palette.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundThreadView {
+    id: ThreadId,
+    title: Option<String>,
+    /// Words around the match, the match between « and ».
+    snippet: Option<String>,
+    message_id: Option<MessageId>,
+    archived: bool,
+    updated_at: i64,
+}
+
+/// A document in the palette.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundDocumentView {
+    id: DocumentId,
+    title: String,
+    extension: String,
+}
+
+/// What the palette shows.
+#[derive(Serialize, ToSchema)]
+pub struct FoundView {
+    threads: Vec<FoundThreadView>,
+    documents: Vec<FoundDocumentView>,
+}
+
+/// Finds chats by their words and documents by their title.
+#[utoipa::path(get, path = "/api/app/search", tag = "app: search", params(("q" = String, Query), ("scope" = Option<String>, Query)), responses((status = 200, body = FoundView)))]
+async fn search_everything(State(app): State<App>, member: Member, Query(query): Query<SearchParameters>) -> Result<Json<FoundView>, HttpProblem> {
+    let owner = owner_of(&member)?;
+    if query.q.chars().count() > 200 {
+        return Err(Problem::invalid_query("q", "must be at most 200 characters").into());
+    }
+    let everything = match query.scope.as_deref() {
+        None | Some("all") => true,
+        Some("chats") => false,
+        Some(_) => return Err(Problem::invalid_query("scope", "must be one of \"all\", \"chats\"").into()),
+    };
+    let threads = app.chat.search(&owner, &query.q, FOUND * 2).await?;
+    let documents = if everything {
+        let filter = DocumentQuery { search: Some(query.q.trim().to_owned()), status: None };
+        app.knowledge.list_documents(&member.0, &filter, None, FOUND).await?.rows
+    } else {
+        Vec::new()
+    };
+    Ok(Json(FoundView {
+        threads: threads
+            .into_iter()
+            .map(|found| FoundThreadView {
+                id: found.id,
+                title: found.title,
+                snippet: found.snippet,
+                message_id: found.message,
+                archived: found.archived,
+                updated_at: found.updated_at.timestamp_millis(),
+            })
+            .collect(),
+        documents: documents
+            .into_iter()
+            .map(|document| FoundDocumentView { id: document.id, title: document.title, extension: document.extension })
+            .collect(),
+    }))
+}

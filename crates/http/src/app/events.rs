@@ -1,0 +1,160 @@
+//! `/events`: the one live stream of a tab (server-sent events).
+//!
+//! It carries hints ("this changed, read it again") of the organization and, when a chat is open,
+//! the turn that runs in it. An idle stream holds a place in the organization's hint ring and a
+//! timer, nothing else; it joins a turn when a hint says that the chat changed. The session is
+//! looked at again every [`RECHECK`], so a stream does not outlive a revoked session for long.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::{Stream, StreamExt};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tale_chat::{DeltaKind, Owner, TurnEvent};
+use tale_core::ids::{OrgId, ThreadId};
+use tale_db::hints::{HintEvent, Topic};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::chat::{owner_of, thread_id};
+use crate::caller::{Member, session_token};
+use crate::problem::HttpProblem;
+use crate::query::Query;
+use crate::state::App;
+use crate::wire::chat::part_view;
+
+/// Pause between two comments that keep proxies from closing an idle stream.
+const PING: Duration = Duration::from_secs(15);
+
+/// How long a stream goes on without a look at its session (DCF acceptance 28).
+const RECHECK: Duration = Duration::from_secs(15);
+
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(follow_events))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Parameters {
+    thread_id: Option<String>,
+}
+
+/// The live stream of a tab: hints of the organization and the running turn of the open chat.
+#[utoipa::path(get, path = "/events", tag = "app: live updates", params(("orgId" = String, Query), ("threadId" = Option<String>, Query)),
+    responses((status = 200, content_type = "text/event-stream", body = String)))]
+async fn follow_events(
+    State(app): State<App>,
+    member: Member,
+    headers: axum::http::HeaderMap,
+    Query(parameters): Query<Parameters>,
+) -> Result<Response, HttpProblem> {
+    let owner = owner_of(&member)?;
+    let thread = parameters.thread_id.as_deref().map(thread_id).transpose()?;
+    if let Some(id) = thread {
+        app.chat.thread(&owner, id).await?;
+    }
+    let token = session_token(&headers).unwrap_or_default().to_owned();
+    let events = stream(app, owner, thread, token).map(Ok::<_, Infallible>);
+    let mut response = Sse::new(events).into_response();
+    response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+type Turn = Pin<Box<dyn Stream<Item = TurnEvent> + Send>>;
+
+fn stream(app: App, owner: Owner, thread: Option<ThreadId>, token: String) -> impl Stream<Item = Event> + Send {
+    async_stream::stream! {
+        // Subscribed before anything is read, so nothing falls between.
+        let mut hints = app.hints.subscribe(owner.org);
+        let mut ticks = tokio::time::interval(PING.min(RECHECK));
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        ticks.reset();
+        yield event("hello", &json!({}));
+        let mut turn: Option<Turn> = thread.map(|id| join(&app, owner.org, id));
+        loop {
+            tokio::select! {
+                biased;
+                next = next_of(&mut turn) => match next {
+                    Some(happened) => yield turn_event(thread, &happened),
+                    None => turn = None,
+                },
+                heard = hints.next_for(owner.user) => match heard {
+                    HintEvent::Hint(hint) => {
+                        if turn.is_none() && hint.topic == Topic::Thread && thread.is_some_and(|id| hint.id == Some(id.0)) {
+                            turn = thread.map(|id| join(&app, owner.org, id));
+                        }
+                        yield event("hint", &json!({ "topic": hint.topic, "id": hint.id }));
+                    }
+                    HintEvent::Resync => {
+                        if turn.is_none() {
+                            turn = thread.map(|id| join(&app, owner.org, id));
+                        }
+                        yield event("resync", &json!({}));
+                    }
+                },
+                _ = ticks.tick() => {
+                    if app.draining.load(std::sync::atomic::Ordering::SeqCst) || !still_signed_in(&app, &owner, &token).await {
+                        return;
+                    }
+                    yield Event::default().comment("ping");
+                }
+            }
+        }
+    }
+}
+
+fn join(app: &App, org: OrgId, id: ThreadId) -> Turn {
+    Box::pin(app.chat.follow(org, id))
+}
+
+async fn next_of(turn: &mut Option<Turn>) -> Option<TurnEvent> {
+    match turn {
+        Some(turn) => turn.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the session and the membership still hold. A database that is away does not end a stream.
+async fn still_signed_in(app: &App, owner: &Owner, token: &str) -> bool {
+    let looked = async {
+        let principal = app.identity.authenticate_session(token, true).await?;
+        app.identity.caller_for_session(&principal, Some(owner.org)).await
+    };
+    match looked.await {
+        Ok(_) => true,
+        Err(problem) => problem.status() >= 500,
+    }
+}
+
+fn event(name: &'static str, data: &Value) -> Event {
+    Event::default().event(name).data(data.to_string())
+}
+
+fn turn_event(thread: Option<ThreadId>, happened: &TurnEvent) -> Event {
+    let (name, data) = turn_wire(thread, happened);
+    event(name, &data)
+}
+
+/// Name and data of a turn's event.
+pub(crate) fn turn_wire(thread: Option<ThreadId>, happened: &TurnEvent) -> (&'static str, Value) {
+    match happened {
+        TurnEvent::Snapshot { message, status, parts } => (
+            "turn",
+            json!({ "threadId": thread, "messageId": message, "status": status.text(), "parts": parts.iter().map(part_view).collect::<Vec<_>>() }),
+        ),
+        TurnEvent::Delta { message, kind, index, text } => {
+            let kind = match kind {
+                DeltaKind::Text => "text",
+                DeltaKind::Reasoning => "reasoning",
+            };
+            ("delta", json!({ "threadId": thread, "messageId": message, "kind": kind, "index": index, "text": &**text }))
+        }
+        TurnEvent::Part { message, index, part } => ("part", json!({ "threadId": thread, "messageId": message, "index": index, "part": part_view(part) })),
+        TurnEvent::Settled { message, status } => ("settled", json!({ "threadId": thread, "messageId": message, "status": status.text() })),
+    }
+}
