@@ -1,0 +1,192 @@
+/**
+ * What a reader sees of an assistant message, computed from its parts: the thought, the steps, the
+ * text, what the citation marks point at and the sources below. The same function serves the stored
+ * message and the running turn, so that settling changes nothing on screen.
+ */
+import type { CitationPart, Part, SearchRow } from './types';
+
+/** One tool call, in the words the timeline needs. */
+export interface Step {
+	id: string;
+	kind: 'search' | 'list' | 'read' | 'call';
+	/** The query, the name of what was read, or the tool's name. */
+	subject: string;
+	state: 'running' | 'done' | 'failed';
+	/** Why it failed, in the server's words. */
+	reason?: string;
+	/** Rows found by a search. */
+	found?: number;
+	/** The search said that it went by words alone. */
+	keywordsOnly?: boolean;
+}
+
+/** What a citation mark opens. */
+export interface Citation {
+	number: number;
+	title: string;
+	documentId: string | null;
+	chunkId: string | null;
+	page: number | null;
+	passage: string;
+}
+
+/** A card under the answer. `number` is absent for a document that was read but not cited. */
+export interface Source {
+	key: string;
+	number: number | null;
+	title: string;
+	documentId: string;
+	chunkId: string | null;
+	page: number | null;
+}
+
+export interface Answer {
+	reasoning: string;
+	text: string;
+	steps: Step[];
+	citations: Map<number, Citation>;
+	sources: Source[];
+}
+
+export function readAnswer(parts: readonly Part[]): Answer {
+	const texts: string[] = [];
+	const thoughts: string[] = [];
+	const steps = new Map<string, Step>();
+	const titles = new Map<string, string>();
+	const citations = new Map<number, Citation>();
+	const cited: CitationPart[] = [];
+	const fetched: Source[] = [];
+
+	for (const part of parts) {
+		switch (part.type) {
+			case 'text':
+				if (part.text.trim() !== '') texts.push(part.text);
+				break;
+			case 'reasoning':
+				if (part.text.trim() !== '') thoughts.push(part.text.trim());
+				break;
+			case 'tool-call':
+				steps.set(part.id, startStep(part.id, part.name, record(part.input), titles));
+				break;
+			case 'tool-result': {
+				const output = record(part.output);
+				const step = steps.get(part.id) ?? startStep(part.id, part.name, {}, titles);
+				steps.set(part.id, finishStep(step, part.name, output, part.isError === true, part.output));
+				if (part.isError) break;
+				for (const row of rows(output)) {
+					titles.set(row.ref, row.title);
+					if (row.cite > 0) citations.set(row.cite, fromRow(row));
+				}
+				const source = fetchedSource(part.name, output);
+				if (source) fetched.push(source);
+				break;
+			}
+			case 'citation':
+				cited.push(part);
+				citations.set(part.number, {
+					number: part.number,
+					title: part.title,
+					documentId: part.documentId,
+					chunkId: part.chunkId,
+					page: part.page ?? null,
+					passage: part.passage
+				});
+				break;
+			default:
+				break;
+		}
+	}
+
+	const sources: Source[] = cited
+		.toSorted((a, b) => a.number - b.number)
+		.map((part) => ({
+			key: `cite-${part.number}`,
+			number: part.number,
+			title: part.title,
+			documentId: part.documentId,
+			chunkId: part.chunkId,
+			page: part.page ?? null
+		}));
+	const known = new Set(sources.map((source) => source.documentId));
+	for (const source of fetched) {
+		if (known.has(source.documentId)) continue;
+		known.add(source.documentId);
+		sources.push(source);
+	}
+
+	return { reasoning: thoughts.join('\n\n'), text: texts.join('\n\n'), steps: [...steps.values()], citations, sources };
+}
+
+/** The passages of one document that an answer cites, in the order of their numbers. */
+export function passagesOf(answer: Answer, documentId: string): Citation[] {
+	return [...answer.citations.values()]
+		.filter((citation) => citation.documentId === documentId && citation.chunkId !== null)
+		.toSorted((a, b) => a.number - b.number);
+}
+
+function startStep(id: string, name: string, input: Record<string, unknown>, titles: Map<string, string>): Step {
+	if (name === 'rag_search') {
+		const query = text(input.query);
+		return input.action === 'list' || query === ''
+			? { id, kind: 'list', subject: text(input.kind), state: 'running' }
+			: { id, kind: 'search', subject: query, state: 'running' };
+	}
+	if (name === 'rag_fetch') return { id, kind: 'read', subject: titles.get(text(input.ref)) ?? '', state: 'running' };
+	return { id, kind: 'call', subject: name, state: 'running' };
+}
+
+function finishStep(step: Step, name: string, output: Record<string, unknown>, failed: boolean, raw: unknown): Step {
+	const next: Step = { ...step, state: failed ? 'failed' : 'done' };
+	if (failed) {
+		const reason = text(output.error) || text(output.message) || (typeof raw === 'string' ? raw : '');
+		if (reason) next.reason = reason;
+		return next;
+	}
+	if (name === 'rag_fetch' && text(output.title)) next.subject = text(output.title);
+	if (name === 'rag_search') {
+		next.found = rows(output).length;
+		if (output.dense === false) next.keywordsOnly = true;
+	}
+	return next;
+}
+
+function fetchedSource(name: string, output: Record<string, unknown>): Source | null {
+	const documentId = text(output.documentId);
+	if (name !== 'rag_fetch' || documentId === '') return null;
+	return { key: `read-${documentId}`, number: null, title: text(output.title), documentId, chunkId: null, page: null };
+}
+
+function fromRow(row: SearchRow): Citation {
+	return {
+		number: row.cite,
+		title: row.title,
+		documentId: row.documentId ?? null,
+		chunkId: row.chunkId ?? null,
+		page: row.page ?? null,
+		passage: row.snippet ?? ''
+	};
+}
+
+function rows(output: Record<string, unknown>): SearchRow[] {
+	if (!Array.isArray(output.rows)) return [];
+	return output.rows.filter(
+		(row): row is SearchRow =>
+			typeof row === 'object' && row !== null && typeof (row as SearchRow).title === 'string'
+	);
+}
+
+/** Tool input and output are objects; some models and older rows carry them as JSON text. */
+function record(value: unknown): Record<string, unknown> {
+	if (typeof value === 'string') {
+		try {
+			return record(JSON.parse(value) as unknown);
+		} catch {
+			return {};
+		}
+	}
+	return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}
+
+function text(value: unknown): string {
+	return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,26 @@
+/** What the messages of an open chat may ask of the page around them. */
+import { createContext } from 'svelte';
+import type { Answer } from './answer.ts';
+import type { ChatSession } from './session.svelte.ts';
+import type { Message } from './types.ts';
+
+export interface ChatContext {
+	readonly orgId: string;
+	readonly session: ChatSession;
+	/** Archived: nothing may be written. */
+	readonly readonly: boolean;
+	readonly providersHref: string | null;
+	providerName(slug: string | null | undefined): string | null;
+	/** Whether this passage (or, without one, this document) is the one on screen. */
+	isOpen(documentId: string | null, chunkId: string | null): boolean;
+	openDocument(documentId: string, chunkId: string | null, answer: Answer, from: HTMLElement): void;
+	retry(reply: Message): void;
+	/** Writes a new version of a question; true when it was accepted. */
+	edit(question: Message, content: string): Promise<boolean>;
+	switchVersion(messageId: string): void;
+	fork(reply: Message): void;
+	rate(reply: Message, rating: 'up' | 'down' | null): void;
+	showInfo(reply: Message): void;
+}
+
+export const [useChat, provideChat] = createContext<ChatContext>();

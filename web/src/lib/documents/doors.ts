@@ -1,0 +1,66 @@
+/** The upload steps of this server: ask for a place, send the bytes to the store, bind them. */
+import { api, send } from '#lib/api/client.ts';
+import { toProblem } from '#lib/api/problem.ts';
+import { problemText } from '#lib/i18n/problems.ts';
+import { m } from '#lib/paraglide/messages.js';
+import { extensionOf } from './kinds.ts';
+import { putFile, TransferError, type Ticket } from './transfer.ts';
+import type { UploadDoors, UploadFailure } from './uploads.svelte.ts';
+
+/** Media types of files for which the operating system knows none. */
+const BY_EXTENSION: Record<string, string> = {
+	md: 'text/markdown',
+	csv: 'text/csv',
+	json: 'application/json',
+	yaml: 'application/yaml',
+	yml: 'application/yaml'
+};
+
+export function mediaTypeOf(file: File): string {
+	return file.type || BY_EXTENSION[extensionOf(file.name)] || 'application/octet-stream';
+}
+
+export function uploadDoors<Result>(
+	orgId: string,
+	purpose: 'document' | 'chat',
+	finish: (ticket: Ticket, file: File) => Promise<Result>
+): UploadDoors<Result> {
+	return {
+		ticket: (file) =>
+			send(
+				api.POST('/api/app/uploads', {
+					params: { query: { orgId } },
+					body: { fileName: file.name, contentType: mediaTypeOf(file), size: file.size, purpose }
+				})
+			),
+		put: putFile,
+		finish,
+		explain(cause): UploadFailure {
+			if (cause instanceof TransferError) {
+				return { code: cause.reason === 'network' ? 'UPLOAD_NETWORK' : 'UPLOAD_REFUSED' };
+			}
+			const problem = toProblem(cause);
+			return { code: problem.code, message: problemText(problem), requestId: problem.requestId ?? undefined };
+		}
+	};
+}
+
+/** Why an upload failed, in one sentence. `limit` and `size` are already written for people. */
+export function uploadFailureText(failure: UploadFailure, size: string, limit: string): string {
+	switch (failure.code) {
+		case 'FILE_TOO_LARGE':
+			return m.documents_upload_too_large({ size, limit });
+		case 'UPLOAD_NETWORK':
+			return m.documents_upload_network();
+		case 'UPLOAD_REFUSED':
+			return m.documents_upload_refused();
+		case 'UNSUPPORTED_FILE_TYPE':
+			return m.documents_upload_unsupported();
+		case 'OBJECT_STORE_UNCONFIGURED':
+			return m.documents_upload_no_store();
+		case 'BLOB_NOT_FOUND':
+			return m.documents_upload_lost();
+		default:
+			return failure.message ?? m.documents_upload_refused();
+	}
+}
