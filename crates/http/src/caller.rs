@@ -7,7 +7,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
 use tale_core::ids::OrgId;
 use tale_core::{Code, Problem};
-use tale_identity::{Caller, SessionPrincipal};
+pub use tale_identity::ClientAddress;
+use tale_identity::{Caller, SessionPrincipal, TrustedProxies};
 
 use crate::problem::HttpProblem;
 use crate::state::App;
@@ -30,10 +31,6 @@ pub struct Member(pub Caller);
 /// The holder of an API key, put into the request by the `/api/v1` door.
 #[derive(Clone)]
 pub struct KeyCaller(pub Caller);
-
-/// The client's address as LCK-7 takes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientAddress(pub IpAddr);
 
 /// The session token of the request's cookies.
 #[must_use]
@@ -140,33 +137,13 @@ impl FromRequestParts<App> for ClientAddress {
     }
 }
 
-/// The client's address: the TCP peer, or, when the peer is a proxy of ours, the last entry of
-/// `X-Forwarded-For` that is not one. Garbage ends the walk at the last good hop.
+/// The client's address: the TCP peer, or the client behind it when the peer is a proxy of ours.
 #[must_use]
 pub fn client_address(parts: &Parts) -> ClientAddress {
-    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |info| info.0.ip().to_canonical());
-    if !is_own_proxy(peer) {
-        return ClientAddress(peer);
-    }
-    let forwarded = parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
-    let hops: Vec<&str> = forwarded.flat_map(|line| line.split(',')).map(str::trim).collect();
-    let mut last = peer;
-    for hop in hops.iter().rev() {
-        let Ok(address) = hop.parse::<IpAddr>() else { break };
-        last = address.to_canonical();
-        if !is_own_proxy(last) {
-            break;
-        }
-    }
-    ClientAddress(last)
-}
-
-/// `loopback` and `uniquelocal`, the default list of LCK-7.
-fn is_own_proxy(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private(),
-        IpAddr::V6(v6) => v6.is_loopback() || (v6.segments()[0] & 0xfe00) == 0xfc00,
-    }
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |info| info.0.ip());
+    let lines: Vec<&str> = parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).collect();
+    let list = lines.join(",");
+    ClientAddress::resolve(peer, Some(list.as_str()).filter(|list| !list.is_empty()), &TrustedProxies::default())
 }
 
 #[cfg(test)]

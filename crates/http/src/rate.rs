@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -80,7 +79,7 @@ pub struct Limits {
     /// Re-indexing, per person.
     pub reindex: Lane<Uuid>,
     /// Failed key authentication, per source network.
-    pub failed_keys: Lane<IpAddr>,
+    pub failed_keys: Lane<String>,
 }
 
 impl Limits {

@@ -8,7 +8,6 @@ use tale_core::{Actor, Code, Problem};
 
 use crate::caller::SessionPrincipal;
 use crate::fields;
-use crate::network::ClientAddress;
 use crate::organizations::OrganizationView;
 use crate::password::{PasswordPolicy, Verdict};
 use crate::permissions::Role;
@@ -119,7 +118,7 @@ impl Identity {
         if !self.setup_required().await? {
             return Err(setup_done());
         }
-        self.check_setup_token(setup.setup_token.as_deref(), device.client).await?;
+        self.check_setup_token(setup.setup_token.as_deref(), device).await?;
         let name = fields::person_name(&setup.name)?;
         let email = fields::email(&setup.email)?;
         let organization_name = fields::organization_name("organizationName", &setup.organization_name)?;
@@ -152,7 +151,7 @@ impl Identity {
             if !self.setup_required().await? {
                 return Err(sign_up_closed());
             }
-            self.check_setup_token(sign_up.setup_token.as_deref(), device.client).await?;
+            self.check_setup_token(sign_up.setup_token.as_deref(), device).await?;
         }
         let name = fields::person_name(&sign_up.name)?;
         let email = fields::email(&sign_up.email)?;
@@ -178,7 +177,7 @@ impl Identity {
     ///
     /// # Errors
     /// When the database cannot be reached.
-    pub async fn session_overview(&self, principal: Option<&SessionPrincipal>, client: ClientAddress) -> Result<SessionOverview, Problem> {
+    pub async fn session_overview(&self, principal: Option<&SessionPrincipal>, device: &Device) -> Result<SessionOverview, Problem> {
         let mut conn = self.0.db.acquire().await?;
         let Some(principal) = principal else {
             let setup_required = !store::accounts::any(&mut conn).await?;
@@ -186,7 +185,7 @@ impl Identity {
                 organizations: Vec::new(),
                 active_org: None,
                 setup_required,
-                setup_token_required: setup_required && !client.is_loopback(),
+                setup_token_required: setup_required && !device.local,
                 can_create_organization: false,
             });
         };
@@ -279,8 +278,8 @@ impl Identity {
 
     /// Refuses setup from another machine without the token. Wrong tokens are slowed down like
     /// wrong passwords.
-    async fn check_setup_token(&self, given: Option<&str>, client: ClientAddress) -> Result<(), Problem> {
-        if client.is_loopback() {
+    async fn check_setup_token(&self, given: Option<&str>, device: &Device) -> Result<(), Problem> {
+        if device.local {
             return Ok(());
         }
         let refused = || {
@@ -288,7 +287,7 @@ impl Identity {
         };
         let Some(given) = given.map(str::trim).filter(|given| !given.is_empty()) else { return Err(refused()) };
         let key = sha256(b"tale:setup-token");
-        let network = self.pseudonym(&client.network()).text().to_owned();
+        let network = self.pseudonym(&device.client.network()).text().to_owned();
         self.charge(&key, &network).await?;
         let expected = self.0.setup_token.expose_secret();
         if !constant_time_eq(&sha256(given.as_bytes()), &sha256(expected.as_bytes())) {

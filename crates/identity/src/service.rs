@@ -43,6 +43,8 @@ pub struct Device {
     pub client: ClientAddress,
     /// The browser's own words, cut to what is kept.
     pub user_agent: Option<String>,
+    /// Whether the request was made on this machine, where setup needs no token.
+    pub local: bool,
 }
 
 impl Device {
@@ -52,7 +54,15 @@ impl Device {
         let user_agent = user_agent
             .map(|text| text.chars().filter(|c| !c.is_control()).take(400).collect::<String>())
             .filter(|text| !text.trim().is_empty());
-        Self { client, user_agent }
+        Self { client, user_agent, local: client.is_loopback() }
+    }
+
+    /// Marks a request that comes from this machine but not from a page of this machine, such as
+    /// one through a proxy that names nobody.
+    #[must_use]
+    pub fn not_local(mut self) -> Self {
+        self.local = false;
+        self
     }
 }
 

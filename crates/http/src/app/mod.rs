@@ -1,9 +1,17 @@
 //! The browser's door: a session cookie, the organization in `?orgId=`, our own origin for every
 //! change. One module per domain, each with its wire types and its `router()`.
 
+pub mod account;
+pub mod api_keys;
+pub mod auth;
 pub mod chat;
 pub mod composer;
 pub mod events;
+pub mod members;
+pub mod organizations;
+pub mod permissions;
+pub mod preferences;
+pub mod session;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -12,6 +20,14 @@ use crate::state::App;
 /// All routes of the browser's door.
 pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .merge(account::router())
+        .merge(api_keys::router())
+        .merge(auth::router())
+        .merge(members::router())
+        .merge(organizations::router())
+        .merge(permissions::router())
+        .merge(preferences::router())
+        .merge(session::router())
         .merge(chat::router())
         .merge(composer::router())
         .merge(events::router())

@@ -2,6 +2,7 @@
 //! strict bodies and rate limits (spec 91, section 1).
 
 pub mod chat;
+pub mod me;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -28,6 +29,7 @@ const MAX_TAGGED_BYTES: u64 = 32 << 20;
 pub(crate) fn router(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(chat::router())
+        .merge(me::router())
         .fallback(crate::door::not_found)
         .layer(middleware::from_fn(tag))
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
@@ -82,7 +84,7 @@ async fn caller(app: &App, request: &mut Request) -> Result<Caller, Problem> {
             Ok(caller)
         }
         Err(problem) if problem.code == Code::Unauthorized => {
-            app.limits.failed_keys.take(address.0)?;
+            app.limits.failed_keys.take(address.network())?;
             Err(problem)
         }
         Err(problem) => Err(problem),

@@ -128,7 +128,7 @@ async fn role_changes_disabling_and_removal_act_on_the_next_request() {
     assert_eq!(code(caller().await), Code::OrgForbidden);
     // The session lives, and the list of organizations says what happened.
     let principal = world.identity.authenticate_session(&member.token, false).await.unwrap();
-    let overview = world.identity.session_overview(Some(&principal), crate::world::here().client).await.unwrap();
+    let overview = world.identity.session_overview(Some(&principal), &crate::world::here()).await.unwrap();
     assert_eq!(overview.organizations[0].role, Role::Disabled);
     let restored = world.identity.update_member(&owner.caller, member.id, &role(Role::Developer)).await.unwrap();
     assert_eq!(restored.role, Role::Developer);

@@ -17,7 +17,7 @@ async fn setup_makes_the_owner_once() {
     assert!(world.identity.setup_notice().await.unwrap().is_none());
     assert_eq!(code(world.identity.setup(&setup("second@acme.test", "Other"), &here()).await), Code::SetupAlreadyDone);
     assert_eq!(world.audited(owner.org, "organization.created").await, 1);
-    let overview = world.identity.session_overview(Some(&owner.principal), here().client).await.unwrap();
+    let overview = world.identity.session_overview(Some(&owner.principal), &here()).await.unwrap();
     assert_eq!(overview.active_org, Some(owner.org));
     assert_eq!(overview.organizations.len(), 1);
     assert!(!overview.setup_required && overview.can_create_organization);
@@ -44,8 +44,8 @@ async fn setup_from_another_machine_needs_the_token() {
     let world = World::with(config).await;
     let far = device("203.0.113.9");
     let with = |token: Option<&str>| Setup { setup_token: token.map(str::to_owned), ..setup("owner@acme.test", "Acme") };
-    assert!(world.identity.session_overview(None, far.client).await.unwrap().setup_token_required);
-    assert!(!world.identity.session_overview(None, here().client).await.unwrap().setup_token_required);
+    assert!(world.identity.session_overview(None, &far).await.unwrap().setup_token_required);
+    assert!(!world.identity.session_overview(None, &here()).await.unwrap().setup_token_required);
     assert_eq!(code(world.identity.setup(&with(None), &far).await), Code::SetupTokenRequired);
     let sign_up = SignUp { name: "X".into(), email: "x@acme.test".into(), password: PASSWORD.into(), setup_token: None };
     assert_eq!(code(world.identity.sign_up(&sign_up, &far).await), Code::SetupTokenRequired, "sign-up is no way around it");
@@ -118,7 +118,7 @@ async fn organizations_have_unique_slugs_and_listed_creators() {
         ..IdentityConfig::default()
     });
     assert_eq!(code(listed.create_organization(&owner.principal, "Third").await), Code::OrganizationCreationForbidden);
-    assert!(!listed.session_overview(Some(&owner.principal), here().client).await.unwrap().can_create_organization);
+    assert!(!listed.session_overview(Some(&owner.principal), &here()).await.unwrap().can_create_organization);
     let member = world.member(&owner, "boss@acme.test", Role::Member).await;
     listed.create_organization(&member.principal, "Third").await.unwrap();
 }

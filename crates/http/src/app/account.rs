@@ -1,0 +1,190 @@
+//! A person's own account and its sessions.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse};
+use serde::{Deserialize, Serialize};
+use tale_core::{Code, Problem};
+use tale_identity::{accounts, password};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::auth::{Visitor, cookie};
+use crate::body::Body;
+use crate::caller::Signed;
+use crate::problem::HttpProblem;
+use crate::state::App;
+
+/// The account.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Account {
+    /// The person.
+    #[schema(format = Uuid)]
+    id: String,
+    /// Display name.
+    name: String,
+    /// Sign-in address.
+    email: String,
+    /// Whether a password is set.
+    has_password: bool,
+    password_policy: PasswordPolicy,
+}
+
+/// What a new password must be.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct PasswordPolicy {
+    /// Fewest characters.
+    min_length: usize,
+    /// An upper-case letter.
+    require_upper: bool,
+    /// A lower-case letter.
+    require_lower: bool,
+    /// A digit.
+    require_digit: bool,
+    /// A character that is neither letter, digit nor white space.
+    require_special: bool,
+}
+
+impl From<password::PasswordPolicy> for PasswordPolicy {
+    fn from(policy: password::PasswordPolicy) -> Self {
+        Self {
+            min_length: policy.min_length,
+            require_upper: policy.require_upper,
+            require_lower: policy.require_lower,
+            require_digit: policy.require_digit,
+            require_special: policy.require_special,
+        }
+    }
+}
+
+impl From<accounts::Account> for Account {
+    fn from(account: accounts::Account) -> Self {
+        Self {
+            id: account.id.to_string(),
+            name: account.name,
+            email: account.email,
+            has_password: account.has_password,
+            password_policy: account.password_policy.into(),
+        }
+    }
+}
+
+/// Another display name.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct UpdateAccountRequest {
+    /// 1 to 200 characters.
+    name: String,
+}
+
+/// Another password.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ChangePasswordRequest {
+    /// The password so far.
+    current_password: String,
+    /// The new one.
+    new_password: String,
+}
+
+/// A signed-in browser.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct AccountSession {
+    /// The session.
+    #[schema(format = Uuid)]
+    id: String,
+    /// Whether it is this browser.
+    current: bool,
+    /// The browser's words about itself.
+    #[schema(required)]
+    user_agent: Option<String>,
+    /// The network it signed in from.
+    network: String,
+    /// When it signed in, in epoch milliseconds.
+    created_at: i64,
+    /// When it was used last, to the minute, in epoch milliseconds.
+    last_used_at: i64,
+}
+
+/// Every signed-in browser.
+#[derive(Serialize, ToSchema)]
+struct AccountSessions {
+    sessions: Vec<AccountSession>,
+}
+
+/// The routes of this module.
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(account, update_account))
+        .routes(routes!(change_password))
+        .routes(routes!(sessions))
+        .routes(routes!(end_session))
+        .routes(routes!(end_other_sessions))
+}
+
+/// The person's own account.
+#[utoipa::path(get, path = "/api/app/account", tag = "account", responses((status = 200, body = Account)))]
+async fn account(State(app): State<App>, Signed(principal): Signed) -> Result<Json<Account>, HttpProblem> {
+    Ok(Json(app.identity.account(&principal).await?.into()))
+}
+
+/// Changes the display name.
+#[utoipa::path(patch, path = "/api/app/account", tag = "account", request_body = UpdateAccountRequest, responses((status = 200, body = Account)))]
+async fn update_account(
+    State(app): State<App>,
+    Signed(principal): Signed,
+    body: Body<UpdateAccountRequest>,
+) -> Result<Json<Account>, HttpProblem> {
+    Ok(Json(app.identity.rename_account(&principal, &body.read()?.name).await?.into()))
+}
+
+/// Changes the password and ends every session of the person.
+#[utoipa::path(post, path = "/api/app/account/password", tag = "account", request_body = ChangePasswordRequest, responses((status = 204)))]
+async fn change_password(
+    State(app): State<App>,
+    Signed(principal): Signed,
+    Visitor(device): Visitor,
+    body: Body<ChangePasswordRequest>,
+) -> Result<impl IntoResponse, HttpProblem> {
+    let form = body.read()?;
+    app.identity.change_password(&principal, &form.current_password, &form.new_password, &device).await?;
+    Ok((StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, cookie(&app, "", Some(0))?)])))
+}
+
+/// Every browser in which the person is signed in.
+#[utoipa::path(get, path = "/api/app/account/sessions", tag = "account", responses((status = 200, body = AccountSessions)))]
+async fn sessions(State(app): State<App>, Signed(principal): Signed) -> Result<Json<AccountSessions>, HttpProblem> {
+    let sessions = app.identity.sessions(&principal).await?;
+    let sessions = sessions
+        .into_iter()
+        .map(|session| AccountSession {
+            id: session.id.to_string(),
+            current: session.current,
+            user_agent: session.user_agent,
+            network: session.network,
+            created_at: session.created_at.timestamp_millis(),
+            last_used_at: session.last_used_at.timestamp_millis(),
+        })
+        .collect();
+    Ok(Json(AccountSessions { sessions }))
+}
+
+/// Signs one browser out.
+#[utoipa::path(delete, path = "/api/app/account/sessions/{id}", tag = "account", params(("id" = String, Path)), responses((status = 204)))]
+async fn end_session(State(app): State<App>, Signed(principal): Signed, Path(id): Path<String>) -> Result<StatusCode, HttpProblem> {
+    let id = id.parse().map_err(|_| Problem::new(Code::SessionNotFound, "This session does not exist any more."))?;
+    app.identity.end_session(&principal, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Signs every other browser out.
+#[utoipa::path(post, path = "/api/app/account/sessions/end-others", tag = "account", responses((status = 204)))]
+async fn end_other_sessions(State(app): State<App>, Signed(principal): Signed) -> Result<StatusCode, HttpProblem> {
+    app.identity.end_other_sessions(&principal).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,213 @@
+//! Getting in and out: setup, sign-up, sign-in, sign-out.
+
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse};
+use serde::{Deserialize, Serialize};
+use tale_core::Problem;
+use tale_identity::Device;
+use tale_identity::accounts::{Setup, SignUp};
+use tale_identity::sessions::SignedIn;
+use tale_identity::sign_in::Credentials;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::organizations::OrganizationSummary;
+use crate::body::Body;
+use crate::caller::{SESSION_COOKIE, Signed, check_origin, client_address};
+use crate::problem::HttpProblem;
+use crate::state::App;
+
+/// How long a browser keeps the cookie of a person who wants to be remembered, in seconds: the
+/// longest that browsers accept. The server decides how long the session lives.
+const COOKIE_SECONDS: u64 = 400 * 24 * 3600;
+
+/// A person, as far as their own browser needs it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SessionUser {
+    /// The person.
+    #[schema(format = Uuid)]
+    pub(crate) id: String,
+    /// Display name.
+    pub(crate) name: String,
+    /// Sign-in address.
+    pub(crate) email: String,
+}
+
+impl From<&SignedIn> for SessionUser {
+    fn from(signed_in: &SignedIn) -> Self {
+        Self { id: signed_in.user.to_string(), name: signed_in.name.clone(), email: signed_in.email.clone() }
+    }
+}
+
+/// The first owner and the first organization.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SetupRequest {
+    /// The owner's name.
+    name: String,
+    /// The owner's address.
+    email: String,
+    /// The owner's password.
+    password: String,
+    /// The organization's name.
+    organization_name: String,
+    /// The token from the server's log; needed from another machine.
+    setup_token: Option<String>,
+}
+
+/// The first owner, signed in.
+#[derive(Serialize, ToSchema)]
+struct SetupDone {
+    user: SessionUser,
+    organization: OrganizationSummary,
+}
+
+/// An account without organization.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SignUpRequest {
+    /// Display name.
+    name: String,
+    /// Sign-in address.
+    email: String,
+    /// Password.
+    password: String,
+    /// The token from the server's log; needed from another machine for the first account.
+    setup_token: Option<String>,
+}
+
+/// A new account, signed in.
+#[derive(Serialize, ToSchema)]
+struct SignedUp {
+    user: SessionUser,
+}
+
+/// The sign-in form.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SignInRequest {
+    /// Sign-in address.
+    email: String,
+    /// Password.
+    password: String,
+    /// Whether the sign-in outlives the browser; absent = yes.
+    remember_me: Option<bool>,
+}
+
+/// A person, signed in.
+#[derive(Serialize, ToSchema)]
+struct SignInDone {
+    user: SessionUser,
+    /// The page to show next.
+    redirect: String,
+}
+
+/// A request from a page of ours by anybody, with where it comes from.
+pub(crate) struct Visitor(pub(crate) Device);
+
+impl FromRequestParts<App> for Visitor {
+    type Rejection = HttpProblem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        check_origin(app, parts)?;
+        let user_agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let device = Device::new(client_address(parts), user_agent);
+        Ok(Self(if from_this_machine(parts) { device } else { device.not_local() }))
+    }
+}
+
+/// Whether the page and the address it called are both named as this machine's own. A proxy on this
+/// machine that forwards nothing, and another site's name that resolves to this machine, are not.
+fn from_this_machine(parts: &Parts) -> bool {
+    let text = |name| parts.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let origin = text(header::ORIGIN).map(|origin| origin.split_once("://").map_or("", |(_, authority)| authority));
+    [origin, text(header::HOST)].into_iter().flatten().all(names_this_machine)
+}
+
+fn names_this_machine(authority: &str) -> bool {
+    let Ok(authority) = authority.parse::<axum::http::uri::Authority>() else { return false };
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The routes of this module.
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(setup)).routes(routes!(sign_up)).routes(routes!(sign_in)).routes(routes!(sign_out))
+}
+
+/// Makes the first owner with the first organization and signs the owner in.
+#[utoipa::path(post, path = "/api/app/setup", tag = "auth", request_body = SetupRequest, responses((status = 200, body = SetupDone)))]
+async fn setup(State(app): State<App>, Visitor(device): Visitor, body: Body<SetupRequest>) -> Result<impl IntoResponse, HttpProblem> {
+    let form = body.read()?;
+    let setup = Setup {
+        name: form.name,
+        email: form.email,
+        password: form.password,
+        organization_name: form.organization_name,
+        setup_token: form.setup_token,
+    };
+    let (signed_in, organization) = app.identity.setup(&setup, &device).await?;
+    let done = SetupDone { user: SessionUser::from(&signed_in), organization: organization.into() };
+    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &signed_in)?)]), Json(done)))
+}
+
+/// Makes an account without organization: the first one, or any while sign-up is open.
+#[utoipa::path(post, path = "/api/auth/sign-up/email", tag = "auth", request_body = SignUpRequest, responses((status = 200, body = SignedUp)))]
+async fn sign_up(State(app): State<App>, Visitor(device): Visitor, body: Body<SignUpRequest>) -> Result<impl IntoResponse, HttpProblem> {
+    let form = body.read()?;
+    let sign_up = SignUp { name: form.name, email: form.email, password: form.password, setup_token: form.setup_token };
+    let signed_in = app.identity.sign_up(&sign_up, &device).await?;
+    let done = SignedUp { user: SessionUser::from(&signed_in) };
+    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &signed_in)?)]), Json(done)))
+}
+
+/// Signs a person in with a password.
+#[utoipa::path(post, path = "/api/auth/sign-in/email", tag = "auth", request_body = SignInRequest, responses((status = 200, body = SignInDone)))]
+async fn sign_in(State(app): State<App>, Visitor(device): Visitor, body: Body<SignInRequest>) -> Result<impl IntoResponse, HttpProblem> {
+    let form = body.read()?;
+    let credentials = Credentials { email: form.email, password: form.password, remember: form.remember_me.unwrap_or(true) };
+    let signed_in = app.identity.sign_in(&credentials, &device).await?;
+    let redirect = match signed_in.active_org {
+        Some(org) => format!("/dashboard/{org}/chat"),
+        None => "/dashboard/create-organization".to_owned(),
+    };
+    let done = SignInDone { user: SessionUser::from(&signed_in), redirect };
+    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &signed_in)?)]), Json(done)))
+}
+
+/// Ends the session.
+#[utoipa::path(post, path = "/api/auth/sign-out", tag = "auth", responses((status = 204)))]
+async fn sign_out(State(app): State<App>, Signed(principal): Signed) -> Result<impl IntoResponse, HttpProblem> {
+    app.identity.sign_out(&principal).await?;
+    Ok((StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, cookie(&app, "", Some(0))?)])))
+}
+
+fn session_cookie(app: &App, signed_in: &SignedIn) -> Result<HeaderValue, Problem> {
+    cookie(app, &signed_in.token, signed_in.persistent.then_some(COOKIE_SECONDS))
+}
+
+/// The `Set-Cookie` value; without an age the cookie ends with the browser.
+pub(crate) fn cookie(app: &App, token: &str, max_age: Option<u64>) -> Result<HeaderValue, Problem> {
+    let age = max_age.map(|seconds| format!("; Max-Age={seconds}")).unwrap_or_default();
+    let secure = if app.site.is_https() { "; Secure" } else { "" };
+    HeaderValue::from_str(&format!("{SESSION_COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax{secure}{age}")).map_err(Problem::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machines_own_names_are_local() {
+        for own in ["localhost", "LOCALHOST:3000", "127.0.0.1:3000", "[::1]:3000", "127.9.9.9"] {
+            assert!(names_this_machine(own), "{own}");
+        }
+        for other in ["tale.example.org", "localhost.example.org:3000", "10.0.0.1", "", "127.0.0.1.example.org"] {
+            assert!(!names_this_machine(other), "{other}");
+        }
+    }
+}

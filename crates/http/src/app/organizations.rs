@@ -1,0 +1,94 @@
+//! Organizations.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use tale_core::ids::OrgId;
+use tale_core::{Code, Problem};
+use tale_identity::organizations::OrganizationView;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::members::Role;
+use crate::body::Body;
+use crate::caller::Signed;
+use crate::problem::HttpProblem;
+use crate::state::App;
+
+/// An organization of the person.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OrganizationSummary {
+    /// The organization.
+    #[schema(format = Uuid)]
+    id: String,
+    /// Its name.
+    name: String,
+    /// Its short name, which never changes.
+    slug: String,
+    /// The person's role there.
+    role: Role,
+}
+
+impl From<OrganizationView> for OrganizationSummary {
+    fn from(org: OrganizationView) -> Self {
+        Self { id: org.id.to_string(), name: org.name, slug: org.slug, role: org.role.into() }
+    }
+}
+
+/// An organization.
+#[derive(Serialize, ToSchema)]
+struct Organization {
+    /// The organization.
+    #[schema(format = Uuid)]
+    id: String,
+    /// Its short name, which never changes.
+    slug: String,
+    /// Its name.
+    name: String,
+}
+
+impl From<OrganizationView> for Organization {
+    fn from(org: OrganizationView) -> Self {
+        Self { id: org.id.to_string(), slug: org.slug, name: org.name }
+    }
+}
+
+/// A name for an organization.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OrganizationRequest {
+    /// 1 to 100 letters, digits, spaces, hyphens and underscores.
+    name: String,
+}
+
+/// The routes of this module.
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(create)).routes(routes!(rename))
+}
+
+/// Makes an organization with the person as owner.
+#[utoipa::path(post, path = "/api/app/organizations", tag = "organizations", request_body = OrganizationRequest, responses((status = 201, body = Organization)))]
+async fn create(
+    State(app): State<App>,
+    Signed(principal): Signed,
+    body: Body<OrganizationRequest>,
+) -> Result<(StatusCode, Json<Organization>), HttpProblem> {
+    let org = app.identity.create_organization(&principal, &body.read()?.name).await?;
+    Ok((StatusCode::CREATED, Json(org.into())))
+}
+
+/// Renames an organization.
+#[utoipa::path(patch, path = "/api/app/organizations/{id}", tag = "organizations", params(("id" = String, Path)), request_body = OrganizationRequest, responses((status = 200, body = Organization)))]
+async fn rename(
+    State(app): State<App>,
+    Signed(principal): Signed,
+    Path(id): Path<String>,
+    body: Body<OrganizationRequest>,
+) -> Result<Json<Organization>, HttpProblem> {
+    let id: OrgId = id.parse().map_err(|_| Problem::new(Code::OrgForbidden, "You are not a member of this organization."))?;
+    let caller = app.identity.caller_for_session(&principal, Some(id)).await?;
+    caller.require(tale_identity::Capability::OrganizationManage)?;
+    Ok(Json(app.identity.rename_organization(&caller, &body.read()?.name).await?.into()))
+}

@@ -1,0 +1,63 @@
+//! What a browser reads before it shows anything.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::auth::{SessionUser, Visitor};
+use super::organizations::OrganizationSummary;
+use crate::caller::MaybeSigned;
+use crate::problem::HttpProblem;
+use crate::state::App;
+
+/// Who is signed in, and what there is to show.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Session {
+    /// The person; `null` when signed out.
+    #[schema(required)]
+    user: Option<SessionUser>,
+    /// The person's organizations, also those where their access is disabled.
+    organizations: Vec<OrganizationSummary>,
+    /// The organization to show.
+    #[schema(required, format = Uuid)]
+    active_organization_id: Option<String>,
+    /// Whether no account exists yet.
+    setup_required: bool,
+    /// Whether setup from this client needs the token from the server's log.
+    setup_token_required: bool,
+    /// Whether the person may create organizations.
+    can_create_organization: bool,
+    /// The release.
+    version: &'static str,
+    /// Whether this server runs the demo model.
+    demo_available: bool,
+}
+
+/// The routes of this module.
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(session))
+}
+
+/// Who is signed in; also answers when nobody is.
+#[utoipa::path(get, path = "/api/app/session", tag = "session", responses((status = 200, body = Session)))]
+async fn session(
+    State(app): State<App>,
+    MaybeSigned(principal): MaybeSigned,
+    Visitor(device): Visitor,
+) -> Result<Json<Session>, HttpProblem> {
+    let overview = app.identity.session_overview(principal.as_ref(), &device).await?;
+    Ok(Json(Session {
+        user: principal.map(|principal| SessionUser { id: principal.user.to_string(), name: principal.name, email: principal.email }),
+        organizations: overview.organizations.into_iter().map(OrganizationSummary::from).collect(),
+        active_organization_id: overview.active_org.map(|org| org.to_string()),
+        setup_required: overview.setup_required,
+        setup_token_required: overview.setup_token_required,
+        can_create_organization: overview.can_create_organization,
+        version: env!("CARGO_PKG_VERSION"),
+        demo_available: app.demo.is_some(),
+    }))
+}
