@@ -61,3 +61,10 @@ CREATE INDEX jobs_waiting ON app.jobs (run_at) WHERE state = 'waiting';
 CREATE INDEX jobs_running ON app.jobs (queue_org, kind) WHERE state = 'running';
 CREATE INDEX jobs_leases ON app.jobs (lease_expires_at) WHERE state = 'running';
 CREATE INDEX jobs_dead ON app.jobs (org_id, updated_at DESC) WHERE state = 'dead';
+
+CREATE TABLE app.job_schedules (
+    kind    text        PRIMARY KEY,
+    next_at timestamptz NOT NULL
+);
+COMMENT ON TABLE app.job_schedules IS
+    'When a recurring job of the deployment is due next. Decides which of several workers enqueues it.';

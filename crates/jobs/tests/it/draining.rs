@@ -1,0 +1,48 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tale_core::ids::OrgId;
+use tale_jobs::Worker;
+use tale_testkit::TestDb;
+
+use crate::kit::*;
+
+#[tokio::test]
+async fn a_drain_lets_a_running_job_end_and_claims_nothing_new() {
+    let db = TestDb::new().await;
+    let (world, mut reports) = World::new();
+    put(&db, OrgId::new(), &probe("running", Step::Gate)).await;
+    let running = Running::start(worker(&db, &world, 4));
+    next_start(&mut reports).await;
+    running.stop.cancel();
+    put(&db, OrgId::new(), &probe("new", Step::Succeed)).await;
+    world.gate.add_permits(1);
+    running.stopped().await;
+    assert_eq!(next(&mut reports).await, Seen::Ended { label: "running".into() });
+    assert!(reports.try_recv().is_err());
+    assert_eq!(rows(&db).await, 1);
+}
+
+/// What is left after a drain without budget: state and attempts.
+async fn after_a_drain_without_budget(step: Step) -> (Vec<(String, i32)>, bool) {
+    let db = TestDb::new().await;
+    let (world, mut reports) = World::new();
+    put(&db, OrgId::new(), &probe("job", step)).await;
+    let running = Running::start(
+        Worker::builder().register::<Probe>(Arc::clone(&world)).drain(Duration::ZERO).build(db.app.clone()),
+    );
+    next_start(&mut reports).await;
+    running.stopped().await;
+    let left = sqlx::query_as("SELECT state, attempts FROM app.jobs").fetch_all(&db.app).await.unwrap();
+    (left, matches!(reports.try_recv(), Ok(Seen::Interrupted { .. })))
+}
+
+#[tokio::test]
+async fn a_job_that_listens_is_interrupted_and_keeps_its_attempt() {
+    assert_eq!(after_a_drain_without_budget(Step::Listen).await, (vec![("ready".to_owned(), 0)], true));
+}
+
+#[tokio::test]
+async fn a_job_that_does_not_listen_is_dropped_and_goes_back_too() {
+    assert_eq!(after_a_drain_without_budget(Step::Gate).await, (vec![("ready".to_owned(), 0)], false));
+}
