@@ -1,8 +1,26 @@
-//! Room of the Tale workspace.
+//! The knowledge room: what an organization knows, and how it is found again.
+//!
+//! - [`files`] and [`documents`]: uploads, the library, bytes, passages, trash.
+//! - [`indexing`]: from stored bytes to searchable passages, in background jobs.
+//! - [`search`]: hybrid search by words ([`keyword`]) and by meaning ([`dense`]).
+//! - [`purge`]: removing for good.
+//!
+//! Visibility is decided by the app database; the knowledge database holds passages that can be
+//! made anew from the stored bytes at any time (KB-14).
 
+mod changes;
 pub mod dense;
+pub mod documents;
+pub mod embedder;
+mod file_type;
+pub mod files;
 mod fusion;
+pub mod indexing;
 pub mod keyword;
+pub mod purge;
 pub mod reach;
 pub mod search;
+mod service;
 mod store;
+
+pub use service::{Knowledge, KnowledgeParts};

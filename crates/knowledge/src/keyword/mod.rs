@@ -119,7 +119,7 @@ impl Keyword {
                 () = stop.cancelled() => break,
                 _ = poll.tick() => self.follow_open().await,
                 _ = trim.tick() => {
-                    if let Err(error) = store::trim(&self.inner.corpus, LOG_DAYS).await {
+                    if let Err(error) = self.trim_log().await {
                         tracing::warn!(%error, "the keyword log could not be trimmed; tried again in an hour");
                     }
                 }
@@ -172,6 +172,15 @@ impl Keyword {
     /// Faults of its files or of the database.
     pub async fn rebuild(&self, org: OrgId) -> Result<(), KeywordError> {
         self.organization(org).rebuild().await
+    }
+
+    /// Removes entries of the log that are older than it is kept; how many. Several processes may do
+    /// so at once. Crosses organizations.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn trim_log(&self) -> Result<u64, KeywordError> {
+        Ok(store::trim(&self.inner.corpus, LOG_DAYS).await?)
     }
 
     /// The open index of `org`, opened if need be; the least recently used one is closed for it.

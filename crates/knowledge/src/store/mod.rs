@@ -1,4 +1,7 @@
 //! SQL of the knowledge room, one module per concept.
 
+pub(crate) mod corpus;
+pub(crate) mod documents;
+pub(crate) mod files;
 pub(crate) mod keyword;
 pub(crate) mod search;

@@ -1,0 +1,633 @@
+//! The library: documents that hold an uploaded file or inline text (spec 60, sections 5.1–5.3).
+
+use std::ops::Range;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use futures::{Stream, StreamExt};
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+use tale_blobs::BlobKey;
+use tale_core::ids::{ChunkId, DocumentId, FileId, OrgId, UserId};
+use tale_core::limits::MAX_TITLE_CHARS;
+use tale_core::{Code, Problem};
+use tale_identity::{Caller, Capability};
+
+use crate::Knowledge;
+use crate::changes::{self, Act};
+use crate::files::{IndexStatus, Purpose, file_not_found};
+use crate::indexing;
+use crate::store::documents::{self as store, DocumentRow};
+use crate::store::{corpus, files};
+
+/// Longest inline text, in bytes (API-16).
+pub const MAX_INLINE_BYTES: usize = 32 << 20;
+/// Longest stretch of extracted text in one answer, in Unicode scalar values.
+pub const MAX_TEXT_CHARS: u64 = 200_000;
+
+/// Who made a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    /// The person.
+    pub id: UserId,
+    /// The person's name today.
+    pub name: String,
+}
+
+/// How far a document is indexed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Indexing {
+    /// Where it stands.
+    pub status: IndexStatus,
+    /// Whether its passages carry vectors.
+    pub embedded: bool,
+    /// When it became searchable.
+    pub indexed_at: Option<DateTime<Utc>>,
+    /// What went wrong, as a sentence.
+    pub error: Option<String>,
+    /// What clients branch on.
+    pub error_code: Option<String>,
+    /// Passages done and expected, while both are known.
+    pub progress: Option<(u32, u32)>,
+}
+
+/// A document of the library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Its id.
+    pub id: DocumentId,
+    /// Its title.
+    pub title: String,
+    /// The stored file; `None` for inline text.
+    pub file: Option<FileId>,
+    /// Inline text.
+    pub content: Option<String>,
+    /// The file's name; the title for inline text.
+    pub file_name: String,
+    /// Lower-case, without the dot; may be empty.
+    pub extension: String,
+    /// Its media type.
+    pub mime_type: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// When it was last changed.
+    pub updated_at: DateTime<Utc>,
+    /// Who created it.
+    pub created_by: Option<Author>,
+    /// SHA-256 of the bytes in hexadecimal, once they were read.
+    pub content_hash: Option<String>,
+    /// Length of the extracted text in Unicode scalar values, once it was read.
+    pub text_length: Option<u64>,
+    /// How far it is indexed.
+    pub indexing: Indexing,
+}
+
+/// Which documents to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DocumentQuery {
+    /// Part of the title or the file's name.
+    pub search: Option<String>,
+    /// Only those in this state.
+    pub status: Option<IndexStatus>,
+}
+
+/// Where a page of documents ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Creation time of the last row.
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub created_at: DateTime<Utc>,
+    /// Its id.
+    pub id: DocumentId,
+}
+
+/// A page of documents, newest first.
+#[derive(Debug, Clone)]
+pub struct DocumentPage {
+    /// The rows.
+    pub rows: Vec<Document>,
+    /// Continues after the last row; `None` on the last page.
+    pub next: Option<Position>,
+}
+
+/// What a new document holds.
+#[derive(Debug, Clone)]
+pub enum NewContent {
+    /// The caller's own upload.
+    File(FileId),
+    /// Text that is stored as it is and never indexed.
+    Inline {
+        /// The text.
+        text: String,
+        /// Its media type; `text/plain` when unset.
+        mime_type: Option<String>,
+        /// Its extension, without the dot; `txt` when unset.
+        extension: Option<String>,
+    },
+}
+
+/// What came of a wish to index again (DOC-6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retried {
+    /// It is queued.
+    Indexing,
+    /// Inline text is never indexed.
+    ContentOnly,
+    /// The stored bytes are unknown.
+    UntrackedBlob,
+    /// The file cannot be indexed, whatever is tried.
+    Unsupported,
+    /// It is queued or running already.
+    InProgress,
+}
+
+impl Retried {
+    /// The wire's word for why nothing was done; `None` when the document is queued.
+    #[must_use]
+    pub fn skipped(self) -> Option<&'static str> {
+        match self {
+            Self::Indexing => None,
+            Self::ContentOnly => Some("content-only"),
+            Self::UntrackedBlob => Some("untracked-blob"),
+            Self::Unsupported => Some("unsupported"),
+            Self::InProgress => Some("in-progress"),
+        }
+    }
+}
+
+/// The bytes of a document.
+pub struct Content {
+    /// Name to save it under.
+    pub file_name: String,
+    /// Its media type.
+    pub mime_type: String,
+    /// Size of the whole in bytes.
+    pub size: u64,
+    /// Changes when the bytes change.
+    pub tag: String,
+    /// When the bytes were stored.
+    pub modified: DateTime<Utc>,
+    /// How many bytes `bytes` yields.
+    pub length: u64,
+    /// The bytes, or those of the range that was asked for.
+    pub bytes: Pin<Box<dyn Stream<Item = Result<Bytes, tale_blobs::BlobError>> + Send>>,
+}
+
+/// What is known about a document's bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentAbout {
+    /// Size of the whole in bytes.
+    pub size: u64,
+    /// Changes when the bytes change.
+    pub tag: String,
+    /// When the bytes were stored.
+    pub modified: DateTime<Utc>,
+}
+
+/// A passage in its document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passage {
+    /// The passage.
+    pub chunk_id: ChunkId,
+    /// Its text.
+    pub passage: String,
+    /// Title and enclosing headings.
+    pub header: String,
+    /// The page it begins on, from 1.
+    pub page: Option<u32>,
+    /// Where it begins in the extracted text, in Unicode scalar values.
+    pub start: u64,
+    /// Where it ends, exclusive.
+    pub end: u64,
+}
+
+/// A stretch of a document's extracted text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextPart {
+    /// The stretch.
+    pub text: String,
+    /// Length of the whole text in Unicode scalar values.
+    pub total_length: u64,
+    /// Where the next stretch begins; `None` at the end.
+    pub next_offset: Option<u64>,
+}
+
+fn document_not_found() -> Problem {
+    Problem::new(Code::DocumentNotFound, "There is no such document, or it was deleted.")
+}
+
+impl Knowledge {
+    /// Creates a document. Binding the same upload again returns the same document and `false`
+    /// (FILE-4).
+    ///
+    /// # Errors
+    /// `FILE_NOT_FOUND` for anything but the caller's own unused upload whose bytes arrived,
+    /// `UPLOAD_SCOPE_CONFLICT` for a chat upload, `INVALID_BODY` for a bad title or text.
+    pub async fn create_document(&self, caller: &Caller, content: NewContent, title: Option<&str>) -> Result<(Document, bool), Problem> {
+        caller.require(Capability::KnowledgeWrite)?;
+        let title = title.map(clean_title).transpose()?;
+        match content {
+            NewContent::File(file) => self.bind_upload(caller, file, title).await,
+            NewContent::Inline { text, mime_type, extension } => {
+                let title = title.ok_or_else(|| Problem::invalid_field("title", "is required"))?;
+                if text.len() > MAX_INLINE_BYTES {
+                    return Err(Problem::invalid_field("content", "must be at most 32 MiB"));
+                }
+                let extension = extension.map_or_else(|| "txt".to_owned(), |text| text.trim().trim_start_matches('.').to_ascii_lowercase());
+                let mime_type = crate::file_type::clean_type(mime_type.as_deref().unwrap_or_default(), &format!("a.{extension}"));
+                let id = DocumentId::new();
+                let new = store::NewDocument {
+                    id,
+                    title: &title,
+                    file_id: None,
+                    content: Some(&text),
+                    mime_type: &mime_type,
+                    extension: &extension,
+                    source_provider: source_of(caller),
+                    created_by: caller.user,
+                    now: self.clock().now(),
+                };
+                let mut tx = self.app().begin().await?;
+                store::insert(&mut tx, caller.org, &new).await?;
+                changes::record(&mut tx, caller, Act::Created, id, &title, self.clock().now()).await?;
+                let row = store::get(&mut tx, caller.org, id).await?.ok_or_else(document_not_found)?;
+                tx.commit().await?;
+                Ok((row.into(), true))
+            }
+        }
+    }
+
+    async fn bind_upload(&self, caller: &Caller, file: FileId, title: Option<String>) -> Result<(Document, bool), Problem> {
+        let row = self.own_upload(caller, file).await?;
+        if row.purpose == Purpose::Chat {
+            return Err(Problem::new(
+                Code::UploadScopeConflict,
+                "This file was uploaded for a chat. Upload it again under Documents to add it to the library.",
+            ));
+        }
+        // The store is asked before the transaction: none stays open while it answers.
+        let found = if row.state == "slot" { Some(self.inspect(&row).await?) } else { None };
+        let mut tx = self.app().begin().await?;
+        let locked = files::lock(&mut tx, caller.org, file).await?.ok_or_else(file_not_found)?;
+        if let Some((id, active, creator)) = store::holding(&mut tx, caller.org, file).await? {
+            if !active || creator != caller.user {
+                return Err(file_not_found());
+            }
+            let row = store::get(&mut tx, caller.org, id).await?.ok_or_else(file_not_found)?;
+            return Ok((row.into(), false));
+        }
+        let found = found.ok_or_else(file_not_found)?;
+        let title = title.unwrap_or_else(|| title_of(&locked.file_name));
+        let extension = tale_extract::extension(&locked.file_name).unwrap_or_default();
+        let id = DocumentId::new();
+        let now = self.clock().now();
+        let new = store::NewDocument {
+            id,
+            title: &title,
+            file_id: Some(file),
+            content: None,
+            mime_type: &locked.content_type,
+            extension: &extension,
+            source_provider: source_of(caller),
+            created_by: caller.user,
+            now,
+        };
+        store::insert(&mut tx, caller.org, &new).await?;
+        self.settle_upload(&mut tx, caller.org, &locked, &found).await?;
+        changes::record(&mut tx, caller, Act::Created, id, &title, now).await?;
+        let row = store::get(&mut tx, caller.org, id).await?.ok_or_else(document_not_found)?;
+        tx.commit().await?;
+        Ok((row.into(), true))
+    }
+
+    /// A page of documents, newest first.
+    ///
+    /// # Errors
+    /// The caller's missing right; the database's trouble.
+    pub async fn list_documents(&self, caller: &Caller, query: &DocumentQuery, after: Option<Position>, limit: u32) -> Result<DocumentPage, Problem> {
+        caller.require(Capability::KnowledgeRead)?;
+        let mut conn = self.app().acquire().await?;
+        let mut rows = store::list(&mut conn, caller.org, query, after, i64::from(limit) + 1).await?;
+        let more = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
+        let next = rows.last().filter(|_| more).map(|row| Position { created_at: row.created_at, id: row.id });
+        Ok(DocumentPage { rows: rows.into_iter().map(Document::from).collect(), next })
+    }
+
+    /// How many documents match, on all pages.
+    ///
+    /// # Errors
+    /// As [`Knowledge::list_documents`].
+    pub async fn count_documents(&self, caller: &Caller, query: &DocumentQuery) -> Result<u64, Problem> {
+        caller.require(Capability::KnowledgeRead)?;
+        let mut conn = self.app().acquire().await?;
+        Ok(u64::try_from(store::count(&mut conn, caller.org, query).await?).unwrap_or_default())
+    }
+
+    /// One document.
+    ///
+    /// # Errors
+    /// `DOCUMENT_NOT_FOUND`.
+    pub async fn document(&self, caller: &Caller, id: DocumentId) -> Result<Document, Problem> {
+        Ok(self.row(caller, id).await?.into())
+    }
+
+    async fn row(&self, caller: &Caller, id: DocumentId) -> Result<DocumentRow, Problem> {
+        caller.require(Capability::KnowledgeRead)?;
+        let mut conn = self.app().acquire().await?;
+        store::get(&mut conn, caller.org, id).await?.ok_or_else(document_not_found)
+    }
+
+    /// Changes what is given of a document, provided `guard` accepts it as it is now. A title it
+    /// has already writes nothing (KB-9); the guard is judged before that (KB-8).
+    ///
+    /// # Errors
+    /// `DOCUMENT_NOT_FOUND`, `INVALID_BODY`, or what `guard` says.
+    pub async fn update_document(
+        &self,
+        caller: &Caller,
+        id: DocumentId,
+        title: Option<&str>,
+        guard: impl FnOnce(&Document) -> Result<(), Problem> + Send,
+    ) -> Result<Document, Problem> {
+        caller.require(Capability::KnowledgeWrite)?;
+        let title = title.map(clean_title).transpose()?;
+        let now = self.clock().now();
+        let mut tx = self.app().begin().await?;
+        let document: Document = store::lock(&mut tx, caller.org, id).await?.ok_or_else(document_not_found)?.into();
+        guard(&document)?;
+        let Some(title) = title.filter(|title| *title != document.title) else { return Ok(document) };
+        store::rename(&mut tx, caller.org, id, &title, now).await?;
+        // The title stands in the header of every passage, so the headers are written anew; the
+        // vectors stay. A file that waits for its turn takes the new title by itself.
+        if let (Some(file), IndexStatus::Completed) = (document.file, document.indexing.status)
+            && files::queue(&mut tx, caller.org, file, now).await?
+        {
+            indexing::enqueue_index(&mut tx, caller.org, file).await?;
+        }
+        changes::record(&mut tx, caller, Act::Renamed, id, &title, now).await?;
+        let row = store::get(&mut tx, caller.org, id).await?.ok_or_else(document_not_found)?;
+        tx.commit().await?;
+        Ok(row.into())
+    }
+
+    /// Moves a document to the trash. No search shows it from this commit on (DOC-9).
+    ///
+    /// # Errors
+    /// `DOCUMENT_NOT_FOUND`.
+    pub async fn delete_document(&self, caller: &Caller, id: DocumentId) -> Result<(), Problem> {
+        caller.require(Capability::KnowledgeWrite)?;
+        let now = self.clock().now();
+        let mut tx = self.app().begin().await?;
+        let row = store::lock(&mut tx, caller.org, id).await?.ok_or_else(document_not_found)?;
+        if !store::trash(&mut tx, caller.org, id, now).await? {
+            return Err(document_not_found());
+        }
+        changes::record(&mut tx, caller, Act::Trashed, id, &row.title, now).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Brings a document back from the trash: the undo of a delete.
+    ///
+    /// # Errors
+    /// `DOCUMENT_NOT_FOUND` when it is not in the trash, or purged.
+    pub async fn restore_document(&self, caller: &Caller, id: DocumentId) -> Result<Document, Problem> {
+        caller.require(Capability::KnowledgeWrite)?;
+        let now = self.clock().now();
+        let mut tx = self.app().begin().await?;
+        if !store::restore(&mut tx, caller.org, id, now).await? {
+            return Err(document_not_found());
+        }
+        let row = store::get(&mut tx, caller.org, id).await?.ok_or_else(document_not_found)?;
+        // A job that found the document in the trash left its file alone.
+        if let (Some(file), IndexStatus::Queued | IndexStatus::Running) = (row.file_id, row.status) {
+            indexing::enqueue_index(&mut tx, caller.org, file).await?;
+        }
+        changes::record(&mut tx, caller, Act::Restored, id, &row.title, now).await?;
+        tx.commit().await?;
+        Ok(row.into())
+    }
+
+    /// Queues a document for indexing again; an opted-out one is opted in (DOC-6).
+    ///
+    /// # Errors
+    /// `DOCUMENT_NOT_FOUND`.
+    pub async fn retry_indexing(&self, caller: &Caller, id: DocumentId) -> Result<Retried, Problem> {
+        caller.require(Capability::KnowledgeWrite)?;
+        let mut tx = self.app().begin().await?;
+        let row = store::lock(&mut tx, caller.org, id).await?.ok_or_else(document_not_found)?;
+        let file = match (row.content.is_some(), row.file_id) {
+            (true, _) => return Ok(Retried::ContentOnly),
+            (false, None) => return Ok(Retried::UntrackedBlob),
+            (false, Some(file)) => file,
+        };
+        match row.status {
+            IndexStatus::Unsupported => return Ok(Retried::Unsupported),
+            IndexStatus::Queued | IndexStatus::Running => return Ok(Retried::InProgress),
+            IndexStatus::Pending | IndexStatus::Completed | IndexStatus::Failed | IndexStatus::Skipped => {}
+        }
+        if !files::queue(&mut tx, caller.org, file, self.clock().now()).await? {
+            return Ok(Retried::InProgress);
+        }
+        indexing::enqueue_index(&mut tx, caller.org, file).await?;
+        changes::hint_document(&mut tx, caller.org, id).await?;
+        tx.commit().await?;
+        Ok(Retried::Indexing)
+    }
+
+    /// What is known about a document's bytes without reading them.
+    ///
+    /// # Errors
+    /// `DOCUMENT_NOT_FOUND`.
+    pub async fn content_about(&self, caller: &Caller, id: DocumentId) -> Result<ContentAbout, Problem> {
+        let row = self.row(caller, id).await?;
+        Ok(ContentAbout { size: u64::try_from(row.size).unwrap_or_default(), tag: content_tag(&row), modified: row.created_at })
+    }
+
+    /// The bytes of a document, or a stretch of them.
+    ///
+    /// # Errors
+    /// `DOCUMENT_NOT_FOUND`, `BLOB_NOT_FOUND`, or the object store's trouble.
+    pub async fn open_content(&self, caller: &Caller, id: DocumentId, range: Option<Range<u64>>) -> Result<Content, Problem> {
+        let row = self.row(caller, id).await?;
+        let document = Document { content: None, ..Document::from_ref(&row) };
+        let tag = content_tag(&row);
+        let range = range.unwrap_or(0..document.size);
+        let length = range.end.saturating_sub(range.start);
+        let bytes = match (&row.storage_key, row.content) {
+            (Some(key), _) => {
+                let key = BlobKey::parse(key).map_err(Problem::internal)?;
+                if !key.belongs_to(&caller.org_slug) {
+                    return Err(document_not_found());
+                }
+                if length == 0 { futures::stream::empty().boxed() } else { self.blobs().get(&key, Some(range)).await?.bytes }
+            }
+            (None, Some(text)) => {
+                let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(text.len());
+                let part = Bytes::from(text.clone().into_bytes()).slice(at(range.start)..at(range.end));
+                futures::stream::iter([Ok(part)]).boxed()
+            }
+            (None, None) => return Err(document_not_found()),
+        };
+        Ok(Content {
+            file_name: document.file_name,
+            mime_type: document.mime_type,
+            size: document.size,
+            tag,
+            modified: document.created_at,
+            length,
+            bytes,
+        })
+    }
+
+    /// A passage of a document, as a citation opens it.
+    ///
+    /// # Errors
+    /// `DOCUMENT_NOT_FOUND`, `PASSAGE_NOT_FOUND`.
+    pub async fn passage(&self, caller: &Caller, id: DocumentId, chunk: ChunkId) -> Result<Passage, Problem> {
+        let row = self.row(caller, id).await?;
+        let missing = || Problem::new(Code::PassageNotFound, "This passage is not in the document any more. The document was indexed anew.");
+        let file = row.file_id.ok_or_else(missing)?;
+        let mut conn = self.corpus().acquire().await?;
+        let row = corpus::passage(&mut conn, caller.org, file, chunk).await?.ok_or_else(missing)?;
+        Ok(Passage {
+            chunk_id: row.id,
+            passage: row.body,
+            header: row.header,
+            page: row.page.and_then(|page| u32::try_from(page).ok()),
+            start: u64::try_from(row.body_start).unwrap_or_default(),
+            end: u64::try_from(row.body_end).unwrap_or_default(),
+        })
+    }
+
+    /// A stretch of a document's text as it was extracted; of inline text, the text itself.
+    ///
+    /// # Errors
+    /// `DOCUMENT_NOT_FOUND`.
+    pub async fn text(&self, caller: &Caller, id: DocumentId, offset: u64, limit: u64) -> Result<TextPart, Problem> {
+        let row = self.row(caller, id).await?;
+        let limit = limit.clamp(1, MAX_TEXT_CHARS);
+        if let Some(text) = row.content {
+            let total_length = text.chars().count() as u64;
+            let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+            let take = usize::try_from(limit).unwrap_or(usize::MAX);
+            let part: String = text.chars().skip(skip).take(take).collect();
+            return Ok(part_of(part, offset, limit, total_length));
+        }
+        let file = row.file_id.ok_or_else(document_not_found)?;
+        let total = row.text_length.and_then(|length| u64::try_from(length).ok()).unwrap_or_default();
+        let mut conn = self.corpus().acquire().await?;
+        let text = assembled(&mut conn, caller.org, file, offset.min(total), limit.min(total.saturating_sub(offset))).await?;
+        Ok(part_of(text, offset, limit, total))
+    }
+}
+
+/// The characters `offset..offset + limit` of a file's extracted text, put together from the exact
+/// cores of its passages.
+pub(crate) async fn assembled(conn: &mut PgConnection, org: OrgId, file: FileId, offset: u64, limit: u64) -> Result<String, Problem> {
+    if limit == 0 {
+        return Ok(String::new());
+    }
+    let place = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let cores = corpus::cores(conn, org, file, place(offset), place(offset.saturating_add(limit))).await?;
+    let Some(first) = cores.first().map(|(start, _)| u64::try_from(*start).unwrap_or_default()) else { return Ok(String::new()) };
+    let skip = usize::try_from(offset.saturating_sub(first)).unwrap_or(usize::MAX);
+    let take = usize::try_from(limit).unwrap_or(usize::MAX);
+    Ok(cores.iter().flat_map(|(_, core)| core.chars()).skip(skip).take(take).collect())
+}
+
+fn part_of(text: String, offset: u64, limit: u64, total_length: u64) -> TextPart {
+    let end = offset.saturating_add(limit);
+    TextPart { text, total_length, next_offset: (end < total_length).then_some(end) }
+}
+
+/// Stored bytes never change under their file's id; inline text is named by its digest.
+fn content_tag(row: &DocumentRow) -> String {
+    row.file_id.map_or_else(
+        || tale_core::crypto::hex_of(&tale_core::crypto::sha256(row.content.as_deref().unwrap_or_default().as_bytes())),
+        |file| file.to_string(),
+    )
+}
+
+/// Where a document came from (DOC-5).
+fn source_of(caller: &Caller) -> &'static str {
+    if caller.by_key() { "api" } else { "upload" }
+}
+
+fn clean_title(title: &str) -> Result<String, Problem> {
+    let title: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let title = title.trim();
+    if title.is_empty() {
+        return Err(Problem::invalid_field("title", "must not be blank"));
+    }
+    if title.chars().count() > MAX_DOCUMENT_TITLE_CHARS {
+        return Err(Problem::invalid_field("title", &format!("must be at most {MAX_DOCUMENT_TITLE_CHARS} characters")));
+    }
+    Ok(title.to_owned())
+}
+
+/// Longest title: a file's name must fit.
+const MAX_DOCUMENT_TITLE_CHARS: usize = 255;
+const _: () = assert!(MAX_DOCUMENT_TITLE_CHARS > MAX_TITLE_CHARS);
+
+/// The title of a file that got none: its name without the extension.
+pub(crate) fn title_of(file_name: &str) -> String {
+    let stem = tale_extract::extension(file_name).map_or(file_name, |ending| &file_name[..file_name.len() - ending.len() - 1]).trim();
+    if stem.is_empty() { file_name.to_owned() } else { stem.to_owned() }
+}
+
+impl Document {
+    fn from_ref(row: &DocumentRow) -> Self {
+        let count = |value: Option<i32>| value.and_then(|n| u32::try_from(n).ok());
+        Self {
+            id: row.id,
+            title: row.title.clone(),
+            file: row.file_id,
+            content: None,
+            file_name: row.file_name.clone().unwrap_or_else(|| {
+                if row.extension.is_empty() { row.title.clone() } else { format!("{}.{}", row.title, row.extension) }
+            }),
+            extension: row.extension.clone(),
+            mime_type: row.mime_type.clone(),
+            size: u64::try_from(row.size).unwrap_or_default(),
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            created_by: row.created_by.map(|id| Author { id, name: row.creator_name.clone().unwrap_or_default() }),
+            content_hash: row.content_hash.clone(),
+            text_length: row.text_length.and_then(|length| u64::try_from(length).ok()),
+            indexing: Indexing {
+                status: row.status,
+                embedded: row.embedded,
+                indexed_at: row.indexed_at,
+                error: row.index_error.clone(),
+                error_code: row.index_error_code.clone(),
+                progress: count(row.index_done).zip(count(row.index_total)),
+            },
+        }
+    }
+}
+
+impl From<DocumentRow> for Document {
+    fn from(mut row: DocumentRow) -> Self {
+        let content = row.content.take();
+        Self { content, ..Self::from_ref(&row) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_name_without_its_ending() {
+        assert_eq!(title_of("Q3 report.final.PDF"), "Q3 report.final");
+        assert_eq!(title_of("README"), "README");
+        assert_eq!(title_of(" .pdf"), " .pdf");
+        assert!(clean_title(" \n ").is_err());
+        assert_eq!(clean_title("a\tb").unwrap(), "a b");
+    }
+}

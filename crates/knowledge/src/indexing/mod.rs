@@ -1,0 +1,53 @@
+//! From stored bytes to searchable passages, in background jobs (spec 60, section 6).
+//!
+//! [`IndexFile`] reads a file, cuts it into passages and stores them in slices; when the last slice
+//! is in, the keyword leg serves the file. [`EmbedFile`] adds the vectors afterwards, so that search
+//! by words never waits for a model. Both may be killed at any point and run again: a passage's id
+//! is derived from the file's bytes and the passage's place, so a second run finds what the first
+//! one stored and adds what is missing. [`Watch`] puts back what neither finished.
+
+mod embed;
+mod read;
+mod watch;
+
+pub use embed::EmbedFile;
+pub use read::IndexFile;
+pub use watch::Watch;
+
+pub(crate) use embed::enqueue as enqueue_embed;
+pub(crate) use read::{chain, enqueue as enqueue_index};
+
+use tale_core::ids::{ChunkId, FileId};
+
+/// Says that search goes by words because there is no embedding model.
+pub(crate) const NOT_CONFIGURED: &str =
+    "There is no embedding model, so this document is found by its words, not by its meaning. Choose one in the settings.";
+/// The code that goes with [`NOT_CONFIGURED`].
+pub(crate) const NOT_CONFIGURED_CODE: &str = "embedding_not_configured";
+
+/// Files of one organization that are read, or embedded, at the same time (IDX-7).
+pub(crate) const PER_ORGANIZATION: u32 = 3;
+
+/// The id of a passage: the same for the same bytes, chunker and place, so that a citation still
+/// opens after the file was indexed again.
+fn chunk_id(file: FileId, content_hash: &str, chunker_version: i32, ordinal: u32) -> ChunkId {
+    let name = format!("{file}/{content_hash}/{chunker_version}/{ordinal}");
+    let digest = tale_core::crypto::sha256(name.as_bytes());
+    let mut bytes = [0u8; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    ChunkId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passage_keeps_its_id_while_its_file_keeps_its_bytes() {
+        let file = FileId::new();
+        assert_eq!(chunk_id(file, "aa", 1, 7), chunk_id(file, "aa", 1, 7));
+        assert_ne!(chunk_id(file, "aa", 1, 7), chunk_id(file, "ab", 1, 7));
+        assert_ne!(chunk_id(file, "aa", 1, 7), chunk_id(file, "aa", 2, 7));
+        assert_ne!(chunk_id(file, "aa", 1, 7), chunk_id(file, "aa", 1, 8));
+    }
+}

@@ -1,0 +1,380 @@
+//! Reading a file and storing its passages.
+
+use std::future::Future;
+use std::path::Path;
+use std::time::Duration;
+
+use futures::StreamExt;
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+use tale_blobs::{BlobError, BlobKey};
+use tale_core::crypto::RunningSha256;
+use tale_core::ids::{FileId, OrgId};
+use tale_extract::{CHUNKER_VERSION, Chunk, ChunkStream, ExtractError, OutcomeCode};
+use tale_jobs::{Backoff, EnqueueOptions, Failure, Job, JobError, Lease};
+use tokio::io::AsyncWriteExt;
+
+use super::{NOT_CONFIGURED, NOT_CONFIGURED_CODE, PER_ORGANIZATION, chunk_id, enqueue_embed};
+use crate::Knowledge;
+use crate::changes;
+use crate::documents::title_of;
+use crate::embedder::EmbeddingModel;
+use crate::files::{IndexStatus, Purpose};
+use crate::keyword::{Change, log_changes};
+use crate::store::corpus::{self, Slice};
+use crate::store::{documents, files};
+
+/// Passages per transaction.
+const SLICE: usize = 64;
+/// Passages per entry of the keyword log.
+const LOGGED: i32 = 1024;
+
+/// Reads one file and stores its passages.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct IndexFile {
+    /// The organization.
+    pub org: OrgId,
+    /// The file.
+    pub file: FileId,
+}
+
+/// Queues the reading of a file; once per file, whatever is queued already.
+pub(crate) async fn enqueue(conn: &mut PgConnection, org: OrgId, file: FileId) -> Result<(), sqlx::Error> {
+    tale_jobs::enqueue(conn, Some(org), &IndexFile { org, file }, EnqueueOptions::keyed(file.to_string())).await?;
+    Ok(())
+}
+
+impl Job for IndexFile {
+    const NAME: &'static str = "knowledge.index_file";
+    const MAX_ATTEMPTS: u32 = 5;
+    const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+    const PER_ORG: u32 = PER_ORGANIZATION;
+    const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), cap: Duration::from_secs(600) };
+    type Context = Knowledge;
+
+    async fn run(&self, knowledge: &Knowledge, lease: &Lease) -> Result<(), JobError> {
+        match knowledge.index_file(self.org, self.file, || lease.renew()).await {
+            Ok(()) => Ok(()),
+            Err(ReadError::Stopped(stopped)) => Err(stopped),
+            Err(error) => {
+                knowledge.fail(self.org, self.file, &error).await?;
+                Err(JobError::retry("INDEXER_ERROR", error.to_string()))
+            }
+        }
+    }
+
+    async fn given_up(&self, knowledge: &Knowledge, _org: Option<OrgId>, failure: &Failure) {
+        let error = ReadError::Failed(failure.message.clone().into());
+        if let Err(error) = knowledge.fail(self.org, self.file, &error).await {
+            tracing::warn!(org.id = %self.org, file.id = %self.file, error = %error, "could not record that a file was not indexed");
+        }
+    }
+}
+
+/// Why a run ended without a searchable file.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    /// The file is refused as a whole; reading it again cannot help.
+    #[error("{}", .0.message)]
+    Refused(ExtractError),
+    /// Something of ours failed; the stored file is intact.
+    #[error("the file could not be indexed")]
+    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The worker wants the run to stop.
+    #[error("the run was stopped")]
+    Stopped(#[source] JobError),
+}
+
+impl From<sqlx::Error> for ReadError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<BlobError> for ReadError {
+    fn from(error: BlobError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<std::io::Error> for ReadError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<ExtractError> for ReadError {
+    fn from(error: ExtractError) -> Self {
+        if error.code == OutcomeCode::IndexerError { Self::Failed(error.into()) } else { Self::Refused(error) }
+    }
+}
+
+/// What is read: the file's row with the title its passages carry.
+struct Source {
+    org: OrgId,
+    row: files::FileRow,
+    title: String,
+}
+
+/// What a run stored.
+struct Stored {
+    content_hash: String,
+    count: i32,
+    text_length: i64,
+}
+
+impl Knowledge {
+    /// One run over a file: reads it, stores its passages, makes it searchable and queues its
+    /// embedding. `keep` renews the lease and says when to stop.
+    pub(crate) async fn index_file<F, K>(&self, org: OrgId, file: FileId, keep: K) -> Result<(), ReadError>
+    where
+        K: Fn() -> F + Send + Sync,
+        F: Future<Output = Result<(), JobError>> + Send,
+    {
+        let Some(source) = self.take_up(org, file).await? else { return Ok(()) };
+        let result = self.read_and_store(&source, &keep).await;
+        match result {
+            Ok(stored) => self.publish(&source, &stored).await,
+            Err(ReadError::Refused(error)) => {
+                self.refuse(&source, &error).await?;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Marks the file as running and reads what the run needs; `None` when there is nothing to do.
+    async fn take_up(&self, org: OrgId, file: FileId) -> Result<Option<Source>, sqlx::Error> {
+        let mut tx = self.app().begin().await?;
+        let Some(row) = files::lock(&mut tx, org, file).await? else { return Ok(None) };
+        let held = documents::holding(&mut tx, org, file).await?;
+        let wanted = match (row.purpose, held) {
+            (Purpose::Document, Some((_, active, _))) => active,
+            (Purpose::Document, None) => false,
+            (Purpose::Chat, _) => true,
+        };
+        if !wanted || !files::start(&mut tx, org, file, self.clock().now()).await? {
+            return Ok(None);
+        }
+        let title = self.title(&mut tx, org, &row).await?;
+        changes::hint_file(&mut tx, org, file).await?;
+        tx.commit().await?;
+        Ok(Some(Source { org, row, title }))
+    }
+
+    async fn title(&self, conn: &mut PgConnection, org: OrgId, row: &files::FileRow) -> Result<String, sqlx::Error> {
+        Ok(documents::title_of_file(conn, org, row.id).await?.unwrap_or_else(|| title_of(&row.file_name)))
+    }
+
+    async fn read_and_store<F, K>(&self, source: &Source, keep: &K) -> Result<Stored, ReadError>
+    where
+        K: Fn() -> F + Send + Sync,
+        F: Future<Output = Result<(), JobError>> + Send,
+    {
+        let (org, file) = (source.org, source.row.id);
+        let kind = tale_extract::classify(&source.row.file_name).into_kind(&source.row.file_name)?;
+        let bytes = tempfile::Builder::new().prefix("tale-index-").tempfile_in(self.temp_dir())?;
+        let content_hash = self.download(source, bytes.path(), keep).await?;
+
+        let mut conn = self.corpus().acquire().await?;
+        let prior = corpus::get(&mut conn, org, file).await?;
+        let same = prior.as_ref().is_some_and(|prior| {
+            prior.content_hash.as_deref() == Some(&content_hash) && prior.chunker_version == CHUNKER_VERSION
+        });
+        let complete = same && prior.as_ref().is_some_and(|prior| prior.status == "completed");
+        if let Some(prior) = prior.as_ref().filter(|prior| complete && prior.title == source.title) {
+            // Everything is stored: only the last step of an earlier run is missing.
+            return Ok(Stored { content_hash, count: prior.chunks_count, text_length: prior.text_length });
+        }
+        if prior.is_some() && !same {
+            // Other bytes, or another chunker: nothing of the old passages may be shown again.
+            drop(conn);
+            self.remove_passages(org, file).await?;
+            conn = self.corpus().acquire().await?;
+        }
+        let library = source.row.purpose == Purpose::Document;
+        corpus::begin(&mut conn, org, file, &source.title, library, &content_hash, CHUNKER_VERSION).await?;
+        drop(conn);
+
+        let mut stream = ChunkStream::open(self.extract_program(), bytes.path(), kind, &source.title)?;
+        let mut count = 0i32;
+        loop {
+            let mut slice = Slice::default();
+            while slice.ids.len() < SLICE {
+                let Some(chunk) = stream.next().await? else { break };
+                push(&mut slice, file, &content_hash, &chunk);
+            }
+            let Some(first) = slice.ordinals.first().copied() else { break };
+            let last = first + i32::try_from(slice.ids.len()).unwrap_or(i32::MAX) - 1;
+            let mut tx = self.corpus().begin().await?;
+            let written = corpus::put_slice(&mut tx, org, file, library, CHUNKER_VERSION, &slice).await?;
+            if complete && written > 0 {
+                // The file is searchable already; these passages have a new header.
+                log_changes(&mut tx, org, &[Change::Passages { file, first, last }]).await?;
+            }
+            tx.commit().await?;
+            count = last + 1;
+            keep().await.map_err(ReadError::Stopped)?;
+            let mut conn = self.app().acquire().await?;
+            files::progress(&mut conn, org, file, count, None, self.clock().now()).await?;
+        }
+        let text_length = i64::try_from(stream.chars()).unwrap_or(i64::MAX);
+
+        let mut tx = self.corpus().begin().await?;
+        let cut = corpus::cut_after(&mut tx, org, file, count).await?;
+        corpus::finish(&mut tx, org, file, &source.title, count, text_length).await?;
+        let mut log: Vec<Change> = Vec::new();
+        if cut > 0 {
+            log.push(Change::File(file));
+        } else if !complete {
+            log.extend((0..count).step_by(LOGGED as usize).map(|first| Change::Passages { file, first, last: (first + LOGGED).min(count) - 1 }));
+        }
+        log_changes(&mut tx, org, &log).await?;
+        tx.commit().await?;
+        Ok(Stored { content_hash, count, text_length })
+    }
+
+    /// Copies the stored bytes into `to` and returns their digest. No more than the declared size
+    /// is ever written.
+    async fn download<F, K>(&self, source: &Source, to: &Path, keep: &K) -> Result<String, ReadError>
+    where
+        K: Fn() -> F + Send + Sync,
+        F: Future<Output = Result<(), JobError>> + Send,
+    {
+        let key = BlobKey::parse(&source.row.storage_key).map_err(|error| ReadError::Failed(error.into()))?;
+        let declared = u64::try_from(source.row.size).unwrap_or_default();
+        let mut digest = RunningSha256::default();
+        let mut file = tokio::fs::File::create(to).await?;
+        let mut written = 0u64;
+        let mut object = self.blobs().get(&key, None).await?;
+        let mut since_renewal = 0u64;
+        while let Some(piece) = object.bytes.next().await {
+            let piece = piece?;
+            written += piece.len() as u64;
+            since_renewal += piece.len() as u64;
+            if written > declared {
+                return Err(ReadError::Failed("the stored object is larger than its row says".into()));
+            }
+            digest.update(&piece);
+            file.write_all(&piece).await?;
+            if since_renewal > 16 << 20 {
+                since_renewal = 0;
+                keep().await.map_err(ReadError::Stopped)?;
+            }
+        }
+        file.flush().await?;
+        if written != declared {
+            return Err(ReadError::Failed("the stored object is shorter than its row says".into()));
+        }
+        let hash = digest.finish_hex();
+        let mut conn = self.app().acquire().await?;
+        files::set_hash(&mut conn, source.org, source.row.id, &hash).await?;
+        Ok(hash)
+    }
+
+    /// Makes the stored passages searchable and queues what is left to do.
+    async fn publish(&self, source: &Source, stored: &Stored) -> Result<(), ReadError> {
+        let (org, file) = (source.org, source.row.id);
+        let model = self.embedder().model(org).await.map_err(|problem| ReadError::Failed(problem.into()))?;
+        let stamp = model.as_ref().map(EmbeddingModel::stamp);
+        let has_vectors = match &stamp {
+            Some(stamp) => {
+                let mut conn = self.corpus().acquire().await?;
+                corpus::unembedded_count(&mut conn, org, file, stamp).await?.0 == 0
+            }
+            None => false,
+        };
+        let missing = stamp.is_none();
+        let mut tx = self.app().begin().await?;
+        let completed = files::Completed {
+            content_hash: &stored.content_hash,
+            text_length: stored.text_length,
+            embedding_stamp: stamp.as_deref().filter(|_| has_vectors),
+            code: missing.then_some(NOT_CONFIGURED_CODE),
+            error: missing.then_some(NOT_CONFIGURED),
+            now: self.clock().now(),
+        };
+        if !files::complete(&mut tx, org, file, &completed).await? {
+            // Deleted, or settled by somebody else meanwhile.
+            return Ok(());
+        }
+        if stamp.is_some() && !has_vectors {
+            enqueue_embed(&mut tx, org, file).await?;
+        }
+        if self.title(&mut tx, org, &source.row).await? != source.title {
+            // Renamed meanwhile: once more, for the headers.
+            files::queue(&mut tx, org, file, self.clock().now()).await?;
+            enqueue(&mut tx, org, file).await?;
+        }
+        changes::hint_file(&mut tx, org, file).await?;
+        tx.commit().await?;
+        tracing::info!(org.id = %org, file.id = %file, passages = stored.count, "indexed a file");
+        Ok(())
+    }
+
+    /// Refuses the file as a whole: nothing of it stays searchable.
+    async fn refuse(&self, source: &Source, error: &ExtractError) -> Result<(), ReadError> {
+        let (org, file) = (source.org, source.row.id);
+        self.remove_passages(org, file).await?;
+        let status = if error.code.is_unsupported() { IndexStatus::Unsupported } else { IndexStatus::Failed };
+        let mut tx = self.app().begin().await?;
+        files::darken(&mut tx, org, file).await?;
+        files::end(&mut tx, org, file, status, error.code.as_str(), &error.message, self.clock().now()).await?;
+        changes::hint_file(&mut tx, org, file).await?;
+        tx.commit().await?;
+        tracing::info!(org.id = %org, file.id = %file, code = error.code.as_str(), "refused to index a file");
+        Ok(())
+    }
+
+    /// Records that a run failed; the passages of an earlier run stay as they are.
+    pub(crate) async fn fail(&self, org: OrgId, file: FileId, error: &ReadError) -> Result<(), sqlx::Error> {
+        tracing::warn!(org.id = %org, file.id = %file, error = %chain(error), "could not index a file");
+        let sentence = "Reading this file failed on our side. The stored file is intact; it is tried again, or use Retry indexing.";
+        let mut tx = self.app().begin().await?;
+        files::end(&mut tx, org, file, IndexStatus::Failed, OutcomeCode::IndexerError.as_str(), sentence, self.clock().now()).await?;
+        changes::hint_file(&mut tx, org, file).await?;
+        tx.commit().await
+    }
+
+    /// Removes every passage of a file from the corpus and from the keyword leg.
+    pub(crate) async fn remove_passages(&self, org: OrgId, file: FileId) -> Result<(), sqlx::Error> {
+        let mut tx = self.corpus().begin().await?;
+        if corpus::remove(&mut tx, org, file).await? {
+            log_changes(&mut tx, org, &[Change::File(file)]).await?;
+        }
+        tx.commit().await
+    }
+}
+
+fn push(slice: &mut Slice, file: FileId, content_hash: &str, chunk: &Chunk) {
+    let place = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let body_end = chunk.body_start + chunk.body.chars().count() as u64;
+    let head = usize::try_from(chunk.body_start.saturating_sub(chunk.start)).unwrap_or_default();
+    let tail = usize::try_from(chunk.end.saturating_sub(body_end)).unwrap_or_default();
+    let head_text: String = chunk.core.chars().take(head).collect();
+    let mut tail_text: Vec<char> = chunk.core.chars().rev().take(tail).collect();
+    tail_text.reverse();
+    slice.ids.push(chunk_id(file, content_hash, CHUNKER_VERSION, chunk.ordinal).0);
+    slice.ordinals.push(i32::try_from(chunk.ordinal).unwrap_or(i32::MAX));
+    slice.headers.push(chunk.header.clone());
+    slice.bodies.push(chunk.body.clone());
+    slice.body_starts.push(place(chunk.body_start));
+    slice.body_ends.push(place(body_end));
+    slice.core_starts.push(place(chunk.start));
+    slice.core_ends.push(place(chunk.end));
+    slice.core_heads.push(head_text);
+    slice.core_tails.push(tail_text.into_iter().collect());
+    slice.pages.push(chunk.page.and_then(|page| i32::try_from(page).ok()));
+}
+
+/// An error with its causes, for the log.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

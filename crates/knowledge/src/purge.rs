@@ -1,0 +1,128 @@
+//! Removing for good: documents that were long enough in the trash and uploads that nothing holds
+//! (DOC-9, FILE-6, FILE-7). Passages go first, then bytes, then rows, so that a purge that is
+//! interrupted goes on where it stopped and never leaves bytes without a row that names them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tale_blobs::BlobKey;
+use tale_core::Actor;
+use tale_core::ids::{FileId, OrgId};
+use tale_jobs::{Job, JobError, Lease};
+
+use crate::Knowledge;
+use crate::changes::{self, Act};
+use crate::store::{documents, files};
+
+/// How long a deleted document can be restored.
+pub const TRASH_KEEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How long after its deadline an upload that nothing attached is kept.
+const UNATTACHED_KEEPS: Duration = Duration::from_secs(24 * 60 * 60);
+/// Rows per run and kind.
+const PER_RUN: i64 = 200;
+
+/// Removes what was long enough in the trash, and uploads that nothing holds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Sweep {}
+
+impl Job for Sweep {
+    const NAME: &'static str = "knowledge.sweep";
+    const MAX_ATTEMPTS: u32 = 3;
+    const TIMEOUT: Duration = Duration::from_secs(15 * 60);
+    type Context = Knowledge;
+
+    async fn run(&self, knowledge: &Knowledge, _lease: &Lease) -> Result<(), JobError> {
+        knowledge.sweep().await?;
+        Ok(())
+    }
+}
+
+/// What a sweep removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Documents.
+    pub documents: usize,
+    /// Uploads without a document.
+    pub uploads: usize,
+    /// What could not be removed and stays for the next sweep.
+    pub kept: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum PurgeError {
+    #[error("the passages could not be removed")]
+    Passages(#[source] sqlx::Error),
+    #[error("the stored name is not one of ours")]
+    Key(#[source] tale_blobs::InvalidKey),
+    #[error("the bytes could not be removed")]
+    Bytes(#[source] tale_blobs::BlobError),
+    #[error("the row could not be removed")]
+    Row(#[source] sqlx::Error),
+}
+
+impl Knowledge {
+    /// One round over every organization. What cannot be removed is kept and tried again.
+    pub(crate) async fn sweep(&self) -> Result<Swept, sqlx::Error> {
+        let now = self.clock().now();
+        let mut swept = Swept::default();
+        let mut conn = self.app().acquire().await?;
+        let purging = documents::start_purge(&mut conn, now - TRASH_KEEPS, PER_RUN).await?;
+        drop(conn);
+        for document in purging {
+            let (org, id) = (document.org_id, document.id);
+            match self.purge_document(document).await {
+                Ok(()) => swept.documents += 1,
+                Err(error) => {
+                    swept.kept += 1;
+                    tracing::warn!(org.id = %org, document.id = %id, error = %crate::indexing::chain(&error), "a document could not be purged yet");
+                }
+            }
+        }
+        let mut conn = self.app().acquire().await?;
+        let doomed = files::doom_unattached(&mut conn, now - UNATTACHED_KEEPS, PER_RUN).await?;
+        drop(conn);
+        for file in doomed {
+            match self.purge_file(file.org_id, file.id, &file.storage_key).await {
+                Ok(()) => swept.uploads += 1,
+                Err(error) => {
+                    swept.kept += 1;
+                    tracing::warn!(org.id = %file.org_id, file.id = %file.id, error = %crate::indexing::chain(&error), "an upload could not be purged yet");
+                }
+            }
+        }
+        if swept != Swept::default() {
+            tracing::info!(documents = swept.documents, uploads = swept.uploads, kept = swept.kept, "swept the trash");
+        }
+        Ok(swept)
+    }
+
+    async fn purge_document(&self, document: documents::Purging) -> Result<(), PurgeError> {
+        let org = document.org_id;
+        if let (Some(file), Some(key)) = (document.file_id, &document.storage_key) {
+            self.remove_content(org, file, key).await?;
+        }
+        let row = async {
+            let mut tx = self.app().begin().await?;
+            documents::remove(&mut tx, org, document.id).await?;
+            if let Some(file) = document.file_id {
+                files::doom(&mut tx, org, file).await?;
+                files::remove(&mut tx, org, file).await?;
+            }
+            changes::record_as(&mut tx, org, Actor::System, Act::Purged, document.id, &document.title, self.clock().now()).await?;
+            tx.commit().await
+        };
+        row.await.map_err(PurgeError::Row)
+    }
+
+    async fn purge_file(&self, org: OrgId, file: FileId, key: &str) -> Result<(), PurgeError> {
+        self.remove_content(org, file, key).await?;
+        let mut conn = self.app().acquire().await.map_err(PurgeError::Row)?;
+        files::remove(&mut conn, org, file).await.map_err(PurgeError::Row)
+    }
+
+    async fn remove_content(&self, org: OrgId, file: FileId, key: &str) -> Result<(), PurgeError> {
+        self.remove_passages(org, file).await.map_err(PurgeError::Passages)?;
+        let key = BlobKey::parse(key).map_err(PurgeError::Key)?;
+        self.blobs().delete(&key).await.map_err(PurgeError::Bytes)
+    }
+}

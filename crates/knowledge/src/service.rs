@@ -1,0 +1,201 @@
+//! What the room works with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::PgPool;
+use tale_blobs::Blobs;
+use tale_core::Problem;
+use tale_core::clock::SharedClock;
+use tale_core::ids::OrgId;
+use tale_extract::ExtractProgram;
+use tale_jobs::WorkerBuilder;
+
+use crate::dense;
+use crate::embedder::{Embedder, EmbeddingModel};
+use crate::indexing::{self, EmbedFile, IndexFile, Watch};
+use crate::keyword::Keyword;
+use crate::purge::Sweep;
+use crate::search::Searcher;
+use crate::store::{corpus, files};
+
+/// How often the trash and forgotten uploads are looked at.
+const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How often stuck files are looked for.
+const WATCH_EVERY: Duration = Duration::from_secs(5 * 60);
+
+/// What a [`Knowledge`] is made of.
+pub struct KnowledgeParts {
+    /// The operational database.
+    pub app: PgPool,
+    /// The corpus database.
+    pub corpus: PgPool,
+    /// Stored bytes.
+    pub blobs: Blobs,
+    /// Makes vectors.
+    pub embedder: Arc<dyn Embedder>,
+    /// The keyword indexes of this process.
+    pub keyword: Keyword,
+    /// The time.
+    pub clock: SharedClock,
+    /// Where files are put while they are read; room for a few uploads of 100 MiB.
+    pub temp_dir: PathBuf,
+    /// The program that reads formats which can do harm.
+    pub extract: ExtractProgram,
+}
+
+/// Documents, their passages and how they are found. Cheap to clone.
+#[derive(Clone)]
+pub struct Knowledge(Arc<Inner>);
+
+struct Inner {
+    app: PgPool,
+    corpus: PgPool,
+    blobs: Blobs,
+    embedder: Arc<dyn Embedder>,
+    searcher: Searcher,
+    clock: SharedClock,
+    temp_dir: PathBuf,
+    extract: ExtractProgram,
+}
+
+impl std::fmt::Debug for Knowledge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Knowledge").field("blobs", &self.0.blobs).finish_non_exhaustive()
+    }
+}
+
+impl Knowledge {
+    /// Puts the room together. Nothing runs yet.
+    #[must_use]
+    pub fn new(parts: KnowledgeParts) -> Self {
+        Self(Arc::new(Inner {
+            searcher: Searcher::new(parts.app.clone(), parts.corpus.clone(), parts.keyword),
+            app: parts.app,
+            corpus: parts.corpus,
+            blobs: parts.blobs,
+            embedder: parts.embedder,
+            clock: parts.clock,
+            temp_dir: parts.temp_dir,
+            extract: parts.extract,
+        }))
+    }
+
+    /// Teaches a worker this room's jobs.
+    #[must_use]
+    pub fn register(&self, worker: WorkerBuilder) -> WorkerBuilder {
+        let context = Arc::new(self.clone());
+        worker
+            .register::<IndexFile>(Arc::clone(&context))
+            .register::<EmbedFile>(Arc::clone(&context))
+            .register::<Watch>(Arc::clone(&context))
+            .register::<Sweep>(context)
+            .every(WATCH_EVERY, Watch {})
+            .every(SWEEP_EVERY, Sweep {})
+    }
+
+    /// The organization's embedding model, when one is chosen: without one, search goes by words.
+    ///
+    /// # Errors
+    /// The database's trouble.
+    pub async fn embedding_model(&self, org: OrgId) -> Result<Option<EmbeddingModel>, Problem> {
+        self.0.embedder.model(org).await
+    }
+
+    /// The width of the vectors in the corpus database, once one is fixed (EMB-3).
+    ///
+    /// # Errors
+    /// The database's trouble.
+    pub async fn corpus_width(&self) -> Result<Option<u32>, Problem> {
+        let mut conn = self.corpus().acquire().await?;
+        Ok(corpus::width(&mut conn).await?.and_then(|width| u32::try_from(width).ok()))
+    }
+
+    /// Queues every file that a newly saved embedding model concerns and says how many (EMB-4,
+    /// IDX-15). Saving the same model again queues what failed for a cause its settings can cure.
+    ///
+    /// # Errors
+    /// The databases' trouble.
+    pub async fn embedding_saved(&self, org: OrgId, model: &EmbeddingModel) -> Result<usize, Problem> {
+        if self.corpus_width().await?.is_none_or(|width| width == model.dimensions) {
+            dense::ensure_index(self.corpus(), model.dimensions).await?;
+        }
+        let mut tx = self.app().begin().await?;
+        let waiting = files::take_unembedded(&mut tx, org, &model.stamp(), self.clock().now()).await?;
+        for file in &waiting {
+            indexing::enqueue_embed(&mut tx, org, *file).await?;
+        }
+        tale_db::hints::notify(&mut tx, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Documents)).await?;
+        tx.commit().await?;
+        Ok(waiting.len())
+    }
+
+    /// The organization's embedding model was removed: its documents go on by words alone (EMB-6).
+    ///
+    /// # Errors
+    /// The database's trouble.
+    pub async fn embedding_removed(&self, org: OrgId) -> Result<(), Problem> {
+        let mut tx = self.app().begin().await?;
+        files::forget_embedding(&mut tx, org, indexing::NOT_CONFIGURED).await?;
+        tale_db::hints::notify(&mut tx, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Documents)).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// How many documents the organization has, how many carry vectors and how many wait for them.
+    ///
+    /// # Errors
+    /// The database's trouble.
+    pub async fn corpus_counts(&self, org: OrgId) -> Result<CorpusCounts, Problem> {
+        let mut conn = self.app().acquire().await?;
+        let (documents, embedded, waiting) = files::corpus_counts(&mut conn, org).await?;
+        let count = |value: i64| u64::try_from(value).unwrap_or_default();
+        Ok(CorpusCounts { documents: count(documents), embedded: count(embedded), waiting: count(waiting) })
+    }
+
+    /// Both legs of the search.
+    #[must_use]
+    pub fn searcher(&self) -> &Searcher {
+        &self.0.searcher
+    }
+
+    pub(crate) fn embedder(&self) -> &dyn Embedder {
+        self.0.embedder.as_ref()
+    }
+
+    pub(crate) fn app(&self) -> &PgPool {
+        &self.0.app
+    }
+
+    pub(crate) fn corpus(&self) -> &PgPool {
+        &self.0.corpus
+    }
+
+    pub(crate) fn blobs(&self) -> &Blobs {
+        &self.0.blobs
+    }
+
+    pub(crate) fn clock(&self) -> &SharedClock {
+        &self.0.clock
+    }
+
+    pub(crate) fn temp_dir(&self) -> &Path {
+        &self.0.temp_dir
+    }
+
+    pub(crate) fn extract_program(&self) -> &ExtractProgram {
+        &self.0.extract
+    }
+}
+
+/// The state of an organization's corpus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CorpusCounts {
+    /// Documents with a file.
+    pub documents: u64,
+    /// Those whose passages carry vectors.
+    pub embedded: u64,
+    /// Those that wait for vectors.
+    pub waiting: u64,
+}

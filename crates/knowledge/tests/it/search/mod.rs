@@ -1,0 +1,6 @@
+//! Search: both legs, their index, fusion and admission.
+
+mod dense;
+mod follow;
+mod words;
+mod world;
