@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::limits::{UNPACKED_BYTES_MAX, WHITESPACE_RUN_MAX};
+use crate::limits::WHITESPACE_RUN_MAX;
 use crate::outcome::{ExtractError, Halt, OutcomeCode};
 use crate::secrets::SecretScanner;
 
@@ -34,7 +34,6 @@ pub(crate) struct Out<'a> {
     after_cr: bool,
     any_text: bool,
     checks: u32,
-    unpacked: u64,
     pub(crate) nul_bytes: u64,
 }
 
@@ -53,7 +52,6 @@ impl<'a> Out<'a> {
             after_cr: false,
             any_text: false,
             checks: 0,
-            unpacked: 0,
             nul_bytes: 0,
         }
     }
@@ -74,15 +72,6 @@ impl<'a> Out<'a> {
         } else {
             Err(ExtractError::indexer("Reading the file took too long and was stopped.").into())
         }
-    }
-
-    /// Counts unpacked bytes against the document's budget.
-    pub(crate) fn unpacked(&mut self, bytes: u64) -> Result<(), Halt> {
-        self.unpacked = self.unpacked.saturating_add(bytes);
-        if self.unpacked > UNPACKED_BYTES_MAX {
-            return Err(ExtractError::malformed("The file unpacks to more than 2 GiB.").into());
-        }
-        self.check()
     }
 
     /// Appends text as it is (after normalising).
