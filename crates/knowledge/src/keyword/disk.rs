@@ -101,6 +101,15 @@ fn current(folder: &Path) -> Option<String> {
     Uuid::parse_str(name.trim()).ok().map(|name| name.to_string())
 }
 
+/// Makes the current generation nobody's: the next to open the folder builds anew.
+pub(crate) fn disown(folder: &Path) {
+    if let Err(error) = fs::remove_file(folder.join("CURRENT"))
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, "a damaged keyword index could not be put aside");
+    }
+}
+
 fn checkpoint(index: &Index) -> Result<Option<Checkpoint>, KeywordError> {
     let payload = index.load_metas()?.payload;
     Ok(payload.and_then(|payload| serde_json::from_str(&payload).ok()))

@@ -9,6 +9,9 @@ pub enum KeywordError {
     /// Its files cannot be used; they are built anew.
     #[error("the keyword index cannot be used")]
     Index(#[from] tantivy::TantivyError),
+    /// Reading its files went wrong in a way that only damage explains.
+    #[error("the files of the keyword index are damaged")]
+    Damaged,
     /// Its folder cannot be read or written.
     #[error("the folder of the keyword index cannot be used")]
     Folder(#[from] std::io::Error),
@@ -18,4 +21,12 @@ pub enum KeywordError {
     /// The process stops, or a task of the index ended before its time.
     #[error("the work on the keyword index was stopped")]
     Stopped,
+}
+
+impl KeywordError {
+    /// What it means that a blocking task did not return: it was cancelled because the process
+    /// stops, or it panicked, which tantivy does on files that are not what they claim to be.
+    pub(crate) fn of_task(error: tokio::task::JoinError) -> Self {
+        if error.is_panic() { Self::Damaged } else { Self::Stopped }
+    }
 }

@@ -148,14 +148,15 @@ impl Keyword {
             }
         };
         let (query, files) = (query.to_owned(), files.to_vec());
-        let found = tokio::task::spawn_blocking(move || query::run(&view, &query, &files, pool))
-            .await
-            .map_err(|_| KeywordError::Stopped)?;
-        if found.is_err() {
+        let found = match tokio::task::spawn_blocking(move || query::run(&view, &query, &files, pool)).await {
+            Ok(found) => found.map_err(KeywordError::from),
+            Err(error) => Err(KeywordError::of_task(error)),
+        };
+        if let Err(KeywordError::Index(_) | KeywordError::Damaged) = found {
             organization.retire();
             self.follow(&organization);
         }
-        Ok(found?)
+        found
     }
 
     /// Brings the index of `org` up to what is committed now.

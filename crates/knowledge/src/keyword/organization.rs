@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, watch};
 use uuid::Uuid;
 
 use super::KeywordError;
-use super::disk::{Build, Generation, Writer};
+use super::disk::{self, Build, Generation, Writer};
 use super::view::View;
 use crate::store::keyword as store;
 
@@ -107,7 +107,7 @@ impl Organization {
                 Ok(true) => return Ok(()),
                 // another process applies: take over what it has committed and look again
                 Ok(false) => self.adopt(&generation).await?,
-                Err(KeywordError::Index(error)) => {
+                Err(error @ (KeywordError::Index(_) | KeywordError::Damaged)) => {
                     tracing::warn!(org = %self.org, %error, "a keyword index is damaged and is built anew");
                     self.retire();
                     return self.build().await;
@@ -130,8 +130,9 @@ impl Organization {
         self.build().await
     }
 
-    /// A fault while querying: the files are not to be trusted any more.
+    /// A fault while reading: the files are not to be trusted any more, by no process.
     pub(crate) fn retire(&self) {
+        disk::disown(&self.folder);
         self.view.send_replace(None);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.generation = None;
@@ -170,7 +171,7 @@ impl Organization {
         match found {
             Ok(Some((generation, view, checkpoint))) => self.serve(Arc::new(generation), view, checkpoint),
             Ok(None) => {}
-            Err(KeywordError::Index(error)) => {
+            Err(error @ (KeywordError::Index(_) | KeywordError::Damaged)) => {
                 tracing::warn!(org = %self.org, %error, "a keyword index cannot be read and is built anew");
             }
             Err(other) => return Err(other),
@@ -300,7 +301,7 @@ fn coalesce(entries: &[store::Entry]) -> Vec<store::Entry> {
 
 /// Runs tantivy's blocking calls off the async threads.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, KeywordError> + Send + 'static) -> Result<T, KeywordError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| KeywordError::Stopped)?
+    tokio::task::spawn_blocking(work).await.map_err(KeywordError::of_task)?
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! no passage contains is looked for as two words, as one word with its neighbour and as the
 //! likeliest correctly spelled words. Everything is bounded: words, variants, fuzzy look-ups.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tantivy::collector::TopDocs;
 use tantivy::query::{
@@ -152,7 +152,8 @@ struct Plan<'a> {
     view: &'a View,
     question: &'a Question,
     fields: TextFields,
-    clauses: HashMap<(Field, String), f32>,
+    /// In a fixed order: sums of scores depend on it.
+    clauses: BTreeMap<(Field, String), f32>,
     frequencies: HashMap<Term, u64>,
 }
 
@@ -280,7 +281,7 @@ fn search(
     if passages == 0 {
         return Ok(Vec::new());
     }
-    let mut plan = Plan { view, question, fields, clauses: HashMap::new(), frequencies: HashMap::new() };
+    let mut plan = Plan { view, question, fields, clauses: BTreeMap::new(), frequencies: HashMap::new() };
     for word in rarest(&mut plan, question)? {
         plan.word(word)?;
     }

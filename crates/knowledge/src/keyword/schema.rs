@@ -111,7 +111,8 @@ pub(crate) fn schema() -> (Schema, Fields) {
 
 /// The tokenizers that [`schema`] names.
 pub(crate) fn tokenizers() -> TokenizerManager {
-    let manager = TokenizerManager::new();
+    // with the defaults: tantivy asks for one for every indexed field, bytes included
+    let manager = TokenizerManager::default();
     manager.register(RAW, TextAnalyzer::from(tantivy::tokenizer::RawTokenizer::default()));
     manager.register(STEM, TextAnalyzer::from(StemTokenizer));
     manager.register(EXACT, TextAnalyzer::from(ExactTokenizer));

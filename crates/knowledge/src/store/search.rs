@@ -146,7 +146,7 @@ pub(crate) async fn counts(
                           WHERE org_id = $1
                             AND library
                             AND embedding_model = $2
-                          LIMIT $3) AS some),
+                          LIMIT $3) AS counted),
                 greatest((SELECT reltuples::bigint
                             FROM pg_class
                            WHERE oid = 'private_knowledge.chunks'::regclass), 0)",
