@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use sqlx::PgPool;
 use tale_core::clock::SharedClock;
 use tale_core::ids::{OrgId, ThreadId, UserId};
@@ -17,12 +18,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::store;
 use crate::turn::live::LiveTurns;
 use crate::turn::web::WebReader;
 use crate::turn::{heartbeat, history};
 
 /// Turns that one process runs at the same time; more wait in order of arrival.
 const MAX_TURNS: usize = 1_000;
+
+/// Days that a chat stays in the trash before it is removed for good.
+const TRASH_DAYS: i64 = 30;
 
 /// What the service is built from.
 pub struct ChatConfig {
@@ -135,6 +140,23 @@ impl Chat {
             let _ = tokio::time::timeout(Duration::from_secs(5), self.0.tasks.wait()).await;
         }
         self.0.stop.cancel();
+    }
+
+    /// Removes chats that have been in the trash for longer than [`TRASH_DAYS`] and forgets old
+    /// idempotent answers.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn sweep(&self) -> Result<u64, Problem> {
+        let now = self.0.clock.now();
+        let mut tx = self.0.db.begin().await?;
+        let forgotten = store::idempotency::sweep(&mut tx, now).await?;
+        let purged = store::threads::purge(&mut tx, now - TimeDelta::days(TRASH_DAYS)).await?;
+        for (org, thread) in &purged {
+            Knowledge::release_thread(&mut tx, *org, *thread).await?;
+        }
+        tx.commit().await?;
+        Ok(forgotten + purged.len() as u64)
     }
 
     /// Looks once for turns whose process is gone. The second look that finds the same silence

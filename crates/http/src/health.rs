@@ -1,6 +1,5 @@
 //! Liveness, readiness and the state of the stores (DCF 18.3).
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Json;
@@ -60,7 +59,7 @@ async fn ping() -> &'static str {
 /// Readiness for traffic: 503 from the moment the process drains. Outside stores do not count.
 #[utoipa::path(get, path = "/ready", tag = "health", responses((status = 200, body = String), (status = 503, body = String)))]
 async fn ready(State(app): State<App>) -> (StatusCode, &'static str) {
-    if app.draining.load(Ordering::SeqCst) { (StatusCode::SERVICE_UNAVAILABLE, "draining") } else { (StatusCode::OK, "ready") }
+    if app.stopping.is_cancelled() { (StatusCode::SERVICE_UNAVAILABLE, "draining") } else { (StatusCode::OK, "ready") }
 }
 
 /// The web process lives; names the release.

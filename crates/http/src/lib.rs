@@ -18,12 +18,14 @@ pub mod health;
 pub mod problem;
 pub mod query;
 pub mod rate;
+pub mod serve;
 pub mod state;
 pub mod v1;
 pub mod web;
 pub mod wire;
 
 pub use problem::HttpProblem;
+pub use serve::serve;
 pub use state::{App, AppParts};
 
 use axum::Router;

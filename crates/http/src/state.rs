@@ -2,7 +2,6 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tale_blobs::Blobs;
 use tale_chat::Chat;
@@ -13,6 +12,7 @@ use tale_env::SiteSettings;
 use tale_identity::Identity;
 use tale_knowledge::Knowledge;
 use tale_models::Models;
+use tokio_util::sync::CancellationToken;
 
 use crate::rate::Limits;
 use crate::web::WebFiles;
@@ -49,8 +49,8 @@ pub struct AppParts {
     pub demo: Option<String>,
     /// The operational database, for health only.
     pub database: sqlx::PgPool,
-    /// Set while the process drains: `/ready` says 503.
-    pub draining: AtomicBool,
+    /// Cancelled when the process begins to drain: `/ready` says 503 and live streams end.
+    pub stopping: CancellationToken,
 }
 
 impl App {
@@ -58,11 +58,6 @@ impl App {
     #[must_use]
     pub fn new(parts: AppParts) -> Self {
         Self(Arc::new(parts))
-    }
-
-    /// Makes `/ready` answer 503 from now on.
-    pub fn start_draining(&self) {
-        self.draining.store(true, Ordering::SeqCst);
     }
 }
 

@@ -372,3 +372,16 @@ pub(crate) async fn lineage(conn: &mut PgConnection, org: OrgId, id: ThreadId) -
     .fetch_all(conn)
     .await
 }
+
+/// Removes chats of every organization that were trashed before `before`, oldest first.
+pub(crate) async fn purge(conn: &mut PgConnection, before: DateTime<Utc>) -> sqlx::Result<Vec<(OrgId, ThreadId)>> {
+    sqlx::query_as(
+        "DELETE FROM app.threads WHERE (org_id, id) IN (
+             SELECT org_id, id FROM app.threads WHERE trashed_at < $1 ORDER BY trashed_at LIMIT 500
+         )
+         RETURNING org_id, id",
+    )
+    .bind(before)
+    .fetch_all(conn)
+    .await
+}

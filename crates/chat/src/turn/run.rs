@@ -97,7 +97,10 @@ async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, book: &mut 
         Err(problem) => return Ending::failed(ModelErrorCode::Generic, problem.message.into_owned()),
     };
     let personal = match chat.identity.preferences(&plan.caller).await {
-        Ok(preferences) => preferences.active_instructions().map(str::to_owned),
+        Ok(preferences) => {
+            let on = preferences.instructions_enabled == Some(true) && !preferences.instructions.trim().is_empty();
+            on.then_some(preferences.instructions)
+        }
         Err(problem) => return Ending::failed(ModelErrorCode::Generic, problem.message.into_owned()),
     };
     let tools = plan.model.capabilities.tools;

@@ -97,8 +97,9 @@ fn stream(app: App, owner: Owner, thread: Option<ThreadId>, token: String) -> im
                         yield event("resync", &json!({}));
                     }
                 },
+                () = app.stopping.cancelled() => return,
                 _ = ticks.tick() => {
-                    if app.draining.load(std::sync::atomic::Ordering::SeqCst) || !still_signed_in(&app, &owner, &token).await {
+                    if !still_signed_in(&app, &owner, &token).await {
                         return;
                     }
                     yield Event::default().comment("ping");

@@ -1,0 +1,92 @@
+//! `tale dev`: every role in one process on embedded defaults.
+//!
+//! What is set in the environment wins; what is not gets a private service of this process: a
+//! Postgres with pgvector on a cluster in the data directory, and an S3-compatible store on a
+//! folder in it. Secrets that are missing are made once and kept in the data directory.
+
+mod data_dir;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use tale_db::embedded::{Embedded, EmbeddedConfig};
+use tale_env::reader::Layered;
+use tale_env::{EnvSource, MapEnv, Settings, registry};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use self::data_dir::DataDir;
+use crate::cli::DevOptions;
+use crate::platform::{self, Parts, StartError};
+use crate::signals;
+
+/// Runs until a signal.
+pub(crate) async fn run(env: &dyn EnvSource, options: DevOptions) -> Result<(), StartError> {
+    let stop = signals::stop_token().map_err(StartError::other)?;
+    // The port first: it is the mistake that is made most often, and the quickest to tell.
+    let listener = platform::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port)), "tale dev --port").await?;
+    let address = listener.local_addr().map_err(StartError::other)?;
+    let data = DataDir::open(options.data_dir, env).map_err(StartError::other)?;
+    let mut defaults = data.secrets().map_err(StartError::other)?;
+    let unset = |name: &registry::Var| env.get(name.name).is_none_or(|text| text.trim().is_empty());
+
+    let own_database = unset(&registry::DATABASE_URL) || unset(&registry::KNOWLEDGE_DATABASE_URL);
+    let postgres = if own_database { Some(start_postgres(env, &data, &defaults).await?) } else { None };
+    if let Some(postgres) = &postgres {
+        defaults.0.insert("DATABASE_URL".into(), postgres.app_url().to_owned());
+        defaults.0.insert("KNOWLEDGE_DATABASE_URL".into(), postgres.knowledge_url().to_owned());
+    }
+    let result = start(env, defaults, &data, listener, address, options.demo, &stop).await;
+    if let Some(postgres) = postgres {
+        postgres.stop().await;
+    }
+    result
+}
+
+async fn start(
+    env: &dyn EnvSource,
+    mut defaults: MapEnv,
+    data: &DataDir,
+    listener: TcpListener,
+    address: SocketAddr,
+    demo: bool,
+    stop: &CancellationToken,
+) -> Result<(), StartError> {
+    let site = format!("http://localhost:{}", address.port());
+    defaults.0.insert("SITE_URL".into(), site.clone());
+    defaults.0.insert("ADDITIONAL_SITE_URLS".into(), format!("http://127.0.0.1:{}", address.port()));
+    let store = if env.get("OBJECT_STORE_ENDPOINT").is_none_or(|text| text.trim().is_empty()) {
+        let secret = defaults.get("OBJECT_STORE_SECRET_KEY").unwrap_or_default().into();
+        let access = defaults.get("OBJECT_STORE_ACCESS_KEY").unwrap_or_default();
+        let store = tale_blobs::embedded::service(&data.join("objects"), &access, &secret).map_err(StartError::other)?;
+        let running = tale_blobs::embedded::Running::start(store.clone()).await.map_err(StartError::other)?;
+        defaults.0.insert("OBJECT_STORE_ENDPOINT".into(), running.endpoint.to_string());
+        defaults.0.insert("OBJECT_STORE_PUBLIC_ENDPOINT".into(), site);
+        Some((store, running))
+    } else {
+        None
+    };
+    let settings = Settings::from_env(&Layered(env, &defaults)).map_err(StartError::Settings)?;
+    let parts = Parts {
+        listener,
+        data_dir: data.join(""),
+        work_dir: data.join("work"),
+        worker_identity: Some(format!("dev:{}", data.join("").display())),
+        embedded_store: store.as_ref().map(|(store, _)| store.clone()),
+        demo,
+    };
+    let result = platform::run(settings, parts, stop.clone()).await;
+    if let Some((_, running)) = store {
+        running.stop().await;
+    }
+    result
+}
+
+async fn start_postgres(env: &dyn EnvSource, data: &DataDir, defaults: &MapEnv) -> Result<Embedded, StartError> {
+    let config = EmbeddedConfig {
+        binaries: env.get(registry::TALE_EMBEDDED_POSTGRES_DIR.name).filter(|text| !text.is_empty()).map(PathBuf::from),
+        cluster: data.join("postgres"),
+        password: defaults.get("POSTGRES_PASSWORD").unwrap_or_default().into(),
+    };
+    Embedded::start(config).await.map_err(StartError::other)
+}

@@ -1,0 +1,281 @@
+//! The `all` role: the web app, every HTTP door and the background jobs, built from settings.
+//!
+//! Everything is built before anything runs; stopping goes the other way round: `/ready` turns
+//! 503 and live streams end, requests and turns finish, jobs are handed back, pools close.
+
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+use tale_blobs::Blobs;
+use tale_blobs::embedded::EmbeddedStore;
+use tale_chat::{Chat, ChatConfig};
+use tale_core::SystemClock;
+use tale_core::clock::SharedClock;
+use tale_core::crypto::FieldCipher;
+use tale_core::net::HostPolicy;
+use tale_core::page::CursorSigner;
+use tale_db::hints::HintHub;
+use tale_db::pools::{self, PoolConfig};
+use tale_env::reader::EnvProblems;
+use tale_env::{EnvSource, ProcessEnv, Settings};
+use tale_http::rate::Limits;
+use tale_http::web::WebFiles;
+use tale_http::{App, AppParts};
+use tale_identity::{Identity, IdentityConfig};
+use tale_jobs::Worker;
+use tale_knowledge::keyword::Keyword;
+use tale_knowledge::{Knowledge, KnowledgeParts};
+use tale_models::{Models, ModelsConfig, WireLimits};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use url::Url;
+
+use crate::plugs::{EmbeddingJobs, ModelEmbedder};
+use crate::signals;
+
+/// Pause between two rounds of forgetting what has expired.
+const SWEEP: Duration = Duration::from_secs(3_600);
+
+/// Why nothing was started, in words that say what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error("{0}")]
+    Settings(EnvProblems),
+    #[error("port {port} is in use. Stop the program that uses it, or choose another port with `{flag} {other}`")]
+    PortInUse { port: u16, flag: &'static str, other: u16 },
+    #[error("{}", chain(.0.as_ref()))]
+    Other(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl StartError {
+    pub(crate) fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// An error and its causes, once each.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let words = inner.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+/// What the role gets besides its settings.
+pub(crate) struct Parts {
+    pub listener: TcpListener,
+    /// Where the keyword index is kept, in a folder `search` of its own.
+    pub data_dir: PathBuf,
+    /// Where files are put while they are read.
+    pub work_dir: PathBuf,
+    /// A name that no other running worker has: leases of a predecessor of that name are free at once.
+    pub worker_identity: Option<String>,
+    /// The store that is served under `/<bucket>/` of the same port.
+    pub embedded_store: Option<EmbeddedStore>,
+    pub demo: bool,
+}
+
+/// Binds a port, or says how to choose another.
+pub(crate) async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => StartError::PortInUse { port: address.port(), flag, other: address.port().saturating_add(1) },
+        _ => StartError::other(error),
+    })
+}
+
+/// `tale serve all`: the role against services of the operator's own.
+pub(crate) async fn serve_all(env: &dyn EnvSource, port: u16) -> Result<(), StartError> {
+    let stop = signals::stop_token().map_err(StartError::other)?;
+    let settings = Settings::from_env(env).map_err(StartError::Settings)?;
+    let listener = bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), "tale serve all --port").await?;
+    let data_dir = env.get(tale_env::registry::TALE_DATA_DIR.name).filter(|text| !text.is_empty()).map_or_else(|| PathBuf::from("/var/lib/tale"), PathBuf::from);
+    let parts = Parts { listener, work_dir: data_dir.join("work"), data_dir, worker_identity: None, embedded_store: None, demo: false };
+    run(settings, parts, stop).await
+}
+
+/// Builds the role and runs it until `stop`.
+pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToken) -> Result<(), StartError> {
+    let clock: SharedClock = Arc::new(SystemClock);
+    for folder in [&parts.data_dir, &parts.work_dir] {
+        std::fs::create_dir_all(folder).map_err(|error| StartError::other(format!("{} cannot be used: {error}", folder.display())))?;
+    }
+    let pool = |url: &secrecy::SecretString, max| PoolConfig {
+        url: url.expose_secret().to_owned(),
+        max_connections: max,
+        ca_file: None,
+        application_name: "tale",
+    };
+    let app_db = pools::connect("operational", &pool(&settings.database.app_url, settings.database.app_pool_max)).await.map_err(StartError::other)?;
+    let corpus = pools::connect("knowledge", &pool(&settings.database.knowledge_url, settings.database.knowledge_pool_max)).await.map_err(StartError::other)?;
+    tale_db::migrate::app(&app_db).await.map_err(StartError::other)?;
+    tale_db::migrate::knowledge(&corpus).await.map_err(StartError::other)?;
+
+    let tasks = TaskTracker::new();
+    let demo = if parts.demo { Some(start_demo(&tasks, &stop).await?) } else { None };
+    let previous = settings.secrets.encryption_previous_hex.as_ref().map(ExposeSecret::expose_secret);
+    let cipher = FieldCipher::from_hex(settings.secrets.encryption_hex.expose_secret(), previous).map_err(StartError::other)?;
+    let host_policy = if settings.allow_private_provider_hosts { HostPolicy::PrivateAllowed } else { HostPolicy::PublicOnly };
+    let models = Models::new(ModelsConfig {
+        pool: app_db.clone(),
+        clock: clock.clone(),
+        cipher,
+        host_policy,
+        env: Arc::new(ProcessEnv),
+        demo_base: demo.clone(),
+        limits: WireLimits::default(),
+    })
+    .map_err(StartError::other)?;
+    let identity = Identity::new(app_db.clone(), clock.clone(), IdentityConfig::from_settings(&settings)).map_err(StartError::other)?;
+    let blobs = Blobs::new(store_config(&settings), clock.clone()).map_err(StartError::other)?;
+    if let Err(error) = blobs.ensure_bucket().await {
+        // The rest of Tale works without files; uploads say what is wrong.
+        tracing::warn!(error = %error, "the object store cannot be used; uploads fail until it can");
+    }
+    let keyword = Keyword::new(corpus.clone(), &parts.data_dir);
+    let knowledge = Knowledge::new(KnowledgeParts {
+        app: app_db.clone(),
+        corpus: corpus.clone(),
+        blobs: blobs.clone(),
+        embedder: Arc::new(ModelEmbedder(models.clone())),
+        keyword: keyword.clone(),
+        clock: clock.clone(),
+        temp_dir: parts.work_dir,
+        extract: tale_extract::ExtractProgram::this_binary().map_err(StartError::other)?,
+    });
+    models.on_embedding_changed(Arc::new(EmbeddingJobs(knowledge.clone())));
+    let cursors = CursorSigner::new(settings.secrets.instance_hex.expose_secret().as_bytes());
+    let chat = Chat::new(ChatConfig {
+        db: app_db.clone(),
+        models: models.clone(),
+        knowledge: knowledge.clone(),
+        clock: clock.clone(),
+        cursors: cursors.clone(),
+        identity: identity.clone(),
+    })
+    .map_err(StartError::other)?;
+    let hints = HintHub::new();
+    let mut worker = knowledge.register(Worker::builder()).concurrency(settings.worker_concurrency).drain(settings.shutdown_drain);
+    if let Some(name) = parts.worker_identity {
+        worker = worker.exclusive_identity(name);
+    }
+    let worker = worker.build(app_db.clone());
+
+    let stopping = CancellationToken::new();
+    let address = parts.listener.local_addr().map_err(StartError::other)?;
+    let app = App::new(AppParts {
+        site: settings.site.clone(),
+        clock: clock.clone(),
+        identity: identity.clone(),
+        models,
+        knowledge,
+        chat: chat.clone(),
+        blobs,
+        hints: hints.clone(),
+        cursors,
+        limits: Limits::new(clock),
+        web: settings.web_dir.clone().map_or(WebFiles::Embedded, WebFiles::Directory),
+        demo: demo.map(String::from),
+        database: app_db.clone(),
+        stopping: stopping.clone(),
+    });
+    if let Some(notice) = identity.setup_notice().await.map_err(StartError::other)? {
+        tracing::info!("{notice}");
+    }
+
+    // Background parts stop after the requests that rely on them.
+    let background = CancellationToken::new();
+    tasks.spawn(hints.run(app_db.clone(), background.clone()));
+    tasks.spawn({
+        let (keyword, background) = (keyword.clone(), background.clone());
+        async move { keyword.run(background).await }
+    });
+    tasks.spawn({
+        let (chat, background) = (chat.clone(), background.clone());
+        async move { chat.run(background).await }
+    });
+    tasks.spawn(sweep(identity, chat.clone(), background.clone()));
+    let jobs = tokio::spawn(worker.run(stopping.clone()));
+
+    let mut router = axum::Router::new().fallback_service(tale_http::router(app));
+    if let Some(store) = parts.embedded_store {
+        router = router.route_service(&format!("/{}/{{*key}}", settings.object_store.bucket), store);
+    }
+    let server = tokio::spawn(tale_http::serve(parts.listener, router, stopping.clone(), settings.shutdown_drain));
+    announce(&settings, address);
+
+    stop.cancelled().await;
+    stopping.cancel();
+    let ended = tokio::join!(server, chat.drain(settings.shutdown_drain), jobs);
+    if ended.0.is_err() || ended.2.is_err() {
+        tracing::error!("a part of the program had panicked");
+    }
+    background.cancel();
+    tasks.close();
+    let _ = tokio::time::timeout(Duration::from_secs(5), tasks.wait()).await;
+    app_db.close().await;
+    corpus.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// The one line for the person at the terminal. The port accepts requests by now.
+#[expect(clippy::print_stdout, reason = "the promised line on standard output")]
+fn announce(settings: &Settings, address: SocketAddr) {
+    let site = settings.site.url.as_str().trim_end_matches('/');
+    tracing::info!(%address, site, "serving");
+    println!("ready {site}");
+}
+
+async fn start_demo(tasks: &TaskTracker, stop: &CancellationToken) -> Result<Url, StartError> {
+    let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await.map_err(StartError::other)?;
+    let address = listener.local_addr().map_err(StartError::other)?;
+    let stop = stop.clone();
+    tasks.spawn(async move {
+        if let Err(error) = tale_demo::serve(listener, stop).await {
+            tracing::error!(%error, "the demo model stopped");
+        }
+    });
+    Url::parse(&format!("http://{address}/v1")).map_err(StartError::other)
+}
+
+fn store_config(settings: &Settings) -> tale_blobs::StoreConfig {
+    let store = &settings.object_store;
+    let origins = std::iter::once(&settings.site.url).chain(&settings.site.additional).cloned().collect();
+    tale_blobs::StoreConfig {
+        endpoint: store.endpoint.clone(),
+        public_endpoint: Some(store.public_endpoint.clone()),
+        site_origins: origins,
+        region: store.region.clone(),
+        bucket: store.bucket.clone(),
+        prefix: store.prefix.clone().unwrap_or_default(),
+        path_style: true,
+        access_key: store.access_key.clone(),
+        secret_key: store.secret_key.clone(),
+    }
+}
+
+/// Forgets what has expired, once an hour.
+async fn sweep(identity: Identity, chat: Chat, stop: CancellationToken) {
+    let mut ticks = tokio::time::interval(SWEEP);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+        if let Err(problem) = identity.sweep().await {
+            tracing::warn!(%problem, "expired sessions could not be removed");
+        }
+        if let Err(problem) = chat.sweep().await {
+            tracing::warn!(%problem, "expired chat records could not be removed");
+        }
+    }
+}
