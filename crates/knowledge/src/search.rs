@@ -276,7 +276,8 @@ impl Searcher {
     }
 }
 
-fn checked_query(query: &str) -> Result<&str, Problem> {
+/// The query without surrounding white space, if it has an acceptable length.
+pub(crate) fn checked_query(query: &str) -> Result<&str, Problem> {
     let query = query.trim();
     if query.is_empty() {
         return Err(Problem::invalid_field("query", "must not be blank"));

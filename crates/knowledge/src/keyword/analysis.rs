@@ -140,12 +140,11 @@ fn pairs(run: &[char], each: &mut impl FnMut(Word)) {
 fn emit(run: &str, suffix: &str, each: &mut impl FnMut(Word)) {
     // the usual word: lower-case ASCII letters, perhaps with a capital first
     let bytes = run.as_bytes();
-    if suffix.is_empty() && bytes[1..].iter().all(u8::is_ascii_lowercase) && bytes[0].is_ascii_alphanumeric() && !bytes[0].is_ascii_digit() {
-        if run.len() <= MAX_TOKEN_BYTES {
-            let lower = run.to_ascii_lowercase();
-            each(Word { parts: vec![Part { folded: lower.clone(), lower }], whole: None, identifier: false });
-            return;
-        }
+    let plain = suffix.is_empty() && bytes[0].is_ascii_alphabetic() && bytes[1..].iter().all(u8::is_ascii_lowercase);
+    if plain && run.len() <= MAX_TOKEN_BYTES {
+        let lower = run.to_ascii_lowercase();
+        each(Word { parts: vec![Part { folded: lower.clone(), lower }], whole: None, identifier: false });
+        return;
     }
     let mut parts: Vec<Part> = Vec::new();
     let mut identifier = !suffix.is_empty();

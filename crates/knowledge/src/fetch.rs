@@ -1,0 +1,90 @@
+//! Reading what a search found: whole texts, page by page, and what there is to read.
+
+use tale_core::ids::{DocumentId, FileId};
+use tale_core::{Code, Problem};
+
+use crate::Knowledge;
+use crate::documents::assembled;
+use crate::reach::Reach;
+use crate::search::corpus_problem;
+use crate::store::{corpus, search as store};
+
+/// Longest stretch of text that one call reads, in Unicode scalar values.
+pub const MAX_FETCH_CHARS: u64 = 50_000;
+/// Most sources that one call lists.
+const MAX_SOURCES: usize = 200;
+
+/// A stretch of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedText {
+    /// Title of the document, or name of the uploaded file.
+    pub title: String,
+    /// The library document that holds the file; none for a chat upload.
+    pub document_id: Option<DocumentId>,
+    /// The file.
+    pub file_id: FileId,
+    /// The stretch that was asked for.
+    pub text: String,
+    /// Length of the whole text, in Unicode scalar values.
+    pub total_length: u64,
+    /// Where the next stretch begins; none at the end.
+    pub next_offset: Option<u64>,
+}
+
+/// Something that can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The file, the reference for [`Knowledge::fetch_text`].
+    pub file_id: FileId,
+    /// The library document that holds it; none for a chat upload.
+    pub document_id: Option<DocumentId>,
+    /// Title of the document, or name of the uploaded file.
+    pub title: String,
+    /// Length of its text in Unicode scalar values, when known.
+    pub length: Option<u64>,
+}
+
+impl Knowledge {
+    /// Reads the text of `file` from `offset`, at most `limit` Unicode scalar values. The same check
+    /// as for a hit applies, at this moment (SRCH-4).
+    ///
+    /// # Errors
+    /// `DOCUMENT_NOT_FOUND`, the same for a file that is out of reach as for one that does not exist;
+    /// the databases' trouble.
+    pub async fn fetch_text(&self, reach: &Reach, file: FileId, offset: u64, limit: u64) -> Result<FetchedText, Problem> {
+        let missing = || Problem::new(Code::DocumentNotFound, "No document that you can read has this reference. Search again for a current one.");
+        let visible = store::visible(self.app(), reach.org(), &[file.0], &reach.thread_ids()).await?;
+        let source = visible.into_iter().next().ok_or_else(missing)?;
+        let mut conn = self.corpus().acquire().await.map_err(corpus_problem)?;
+        let row = corpus::get(&mut conn, reach.org(), file).await.map_err(corpus_problem)?.ok_or_else(missing)?;
+        let total_length = u64::try_from(row.text_length).unwrap_or_default();
+        let end = offset.saturating_add(limit.clamp(1, MAX_FETCH_CHARS)).min(total_length);
+        let text = assembled(&mut conn, reach.org(), file, offset, end.saturating_sub(offset)).await?;
+        Ok(FetchedText {
+            title: source.title,
+            document_id: source.document_id,
+            file_id: file,
+            text,
+            total_length,
+            next_offset: (end < total_length && offset < end).then_some(end),
+        })
+    }
+
+    /// What there is to read within `reach`: the chat's uploads, then the library, newest first.
+    ///
+    /// # Errors
+    /// The database's trouble.
+    pub async fn sources(&self, reach: &Reach, limit: usize) -> Result<Vec<Source>, Problem> {
+        let most = i64::try_from(limit.clamp(1, MAX_SOURCES)).unwrap_or(i64::MAX);
+        let rows = store::sources(self.app(), reach.org(), &reach.thread_ids(), most).await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| Source {
+                file_id: row.file_id,
+                document_id: row.document_id,
+                title: row.title,
+                length: row.text_length.and_then(|length| u64::try_from(length).ok()),
+            })
+            .collect())
+    }
+}
