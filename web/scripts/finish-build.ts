@@ -1,0 +1,41 @@
+/**
+ * Finishes a build: adds the files of the API reference (`/docs`) and writes a compressed body beside
+ * every text file, so that the server compresses nothing at run time.
+ */
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, extname, join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+
+const build = 'build';
+const reference = join(build, '_docs');
+const compressed = new Set(['.js', '.css', '.html', '.svg', '.json', '.txt', '.webmanifest']);
+/** Smaller bodies do not get smaller. */
+const smallest = 1024;
+
+/** Starts the reference. Keys live in the memory of the page only. */
+const start = `SwaggerUIBundle({
+	url: '/openapi.json',
+	dom_id: '#reference',
+	deepLinking: true,
+	persistAuthorization: false,
+	validatorUrl: null,
+	tryItOutEnabled: true
+});
+`;
+
+await mkdir(reference, { recursive: true });
+for (const file of ['swagger-ui-bundle.js', 'swagger-ui.css', 'LICENSE']) {
+	await copyFile(join('node_modules/swagger-ui-dist', file), join(reference, file));
+}
+await writeFile(join(reference, 'start.js'), start);
+
+for (const entry of await readdir(build, { recursive: true, withFileTypes: true })) {
+	const path = join(entry.parentPath, entry.name);
+	// The page is served with a policy that names its scripts, so it is never served as a file.
+	if (!entry.isFile() || !compressed.has(extname(path)) || dirname(path) === build) continue;
+	const content = await readFile(path);
+	if (content.length < smallest) continue;
+	await writeFile(`${path}.gz`, gzipSync(content, { level: 9 }));
+	const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } };
+	await writeFile(`${path}.br`, brotliCompressSync(content, options));
+}
