@@ -47,6 +47,15 @@ describe('readAnswer', () => {
 		expect(answer.steps[1]).toEqual({ id: 'r', kind: 'read', subject: 'Keller.pdf', state: 'running' });
 	});
 
+	it('names a web page by its host and links to it', () => {
+		const answer = readAnswer([
+			{ type: 'tool-call', id: 'w', name: 'web_fetch', input: { url: 'https://docs.example/a/b' } },
+			{ type: 'tool-result', id: 'w', name: 'web_fetch', output: { title: 'Page', url: 'https://docs.example/a/b', text: '…' } }
+		]);
+		expect(answer.steps[0]).toMatchObject({ kind: 'read', subject: 'docs.example', state: 'done' });
+		expect(answer.sources[0]).toMatchObject({ title: 'Page', url: 'https://docs.example/a/b', documentId: null });
+	});
+
 	it('keeps text from before and after a tool call together, in order', () => {
 		const answer = readAnswer([{ type: 'text', text: 'Let me check.' }, ...search, { type: 'text', text: 'Done.' }]);
 		expect(answer.text).toBe('Let me check.\n\nDone.');

@@ -9,7 +9,7 @@ import type { CitationPart, Part, SearchRow } from './types';
 export interface Step {
 	id: string;
 	kind: 'search' | 'list' | 'read' | 'call';
-	/** The query, the name of what was read, or the tool's name. */
+	/** The query, the name or host of what was read, or the tool's name. */
 	subject: string;
 	state: 'running' | 'done' | 'failed';
 	/** Why it failed, in the server's words. */
@@ -35,9 +35,12 @@ export interface Source {
 	key: string;
 	number: number | null;
 	title: string;
-	documentId: string;
+	/** Absent for web pages and for files that belong to this chat only. */
+	documentId: string | null;
 	chunkId: string | null;
 	page: number | null;
+	/** Address of a web page. */
+	url: string | null;
 }
 
 export interface Answer {
@@ -86,7 +89,7 @@ export function readAnswer(parts: readonly Part[]): Answer {
 				citations.set(part.number, {
 					number: part.number,
 					title: part.title,
-					documentId: part.documentId,
+					documentId: part.documentId ?? null,
 					chunkId: part.chunkId,
 					page: part.page ?? null,
 					passage: part.passage
@@ -103,14 +106,16 @@ export function readAnswer(parts: readonly Part[]): Answer {
 			key: `cite-${part.number}`,
 			number: part.number,
 			title: part.title,
-			documentId: part.documentId,
+			documentId: part.documentId ?? null,
 			chunkId: part.chunkId,
-			page: part.page ?? null
+			page: part.page ?? null,
+			url: null
 		}));
 	const known = new Set(sources.map((source) => source.documentId));
 	for (const source of fetched) {
-		if (known.has(source.documentId)) continue;
-		known.add(source.documentId);
+		const what = source.documentId ?? source.url;
+		if (known.has(what)) continue;
+		known.add(what);
 		sources.push(source);
 	}
 
@@ -131,6 +136,7 @@ function startStep(id: string, name: string, input: Record<string, unknown>, tit
 			? { id, kind: 'list', subject: text(input.kind), state: 'running' }
 			: { id, kind: 'search', subject: query, state: 'running' };
 	}
+	if (name === 'web_fetch') return { id, kind: 'read', subject: hostOf(text(input.url)), state: 'running' };
 	if (name === 'rag_fetch') return { id, kind: 'read', subject: titles.get(text(input.ref)) ?? '', state: 'running' };
 	return { id, kind: 'call', subject: name, state: 'running' };
 }
@@ -152,8 +158,20 @@ function finishStep(step: Step, name: string, output: Record<string, unknown>, f
 
 function fetchedSource(name: string, output: Record<string, unknown>): Source | null {
 	const documentId = text(output.documentId);
-	if (name !== 'rag_fetch' || documentId === '') return null;
-	return { key: `read-${documentId}`, number: null, title: text(output.title), documentId, chunkId: null, page: null };
+	const title = text(output.title);
+	const url = text(output.url);
+	if (name === 'rag_fetch' && documentId !== '') {
+		return { key: `read-${documentId}`, number: null, title, documentId, chunkId: null, page: null, url: null };
+	}
+	if (name === 'web_fetch' && /^https?:/i.test(url)) {
+		return { key: `web-${url}`, number: null, title: title || hostOf(url), documentId: null, chunkId: null, page: null, url };
+	}
+	return null;
+}
+
+/** The host of an address, for a line that names where something was read; the address itself when it has none. */
+export function hostOf(url: string): string {
+	return URL.parse(url)?.hostname ?? url;
 }
 
 function fromRow(row: SearchRow): Citation {

@@ -22,9 +22,7 @@ export function printMessages(title: string, messages: readonly Printed[]): void
 	const page = frame.contentDocument;
 	const view = frame.contentWindow;
 	if (!page || !view) return frame.remove();
-	const sheet = new view.CSSStyleSheet();
-	sheet.replaceSync(STYLE);
-	page.adoptedStyleSheets = [sheet];
+	page.head.append(element(page, 'style', STYLE));
 	page.title = title;
 	page.body.append(element(page, 'h1', title));
 	for (const message of messages) {

@@ -52,7 +52,9 @@ export interface ToolResultPart {
 export interface CitationPart {
 	type: 'citation';
 	number: number;
-	documentId: string;
+	/** Absent for a file that belongs to this chat only. */
+	documentId?: string | null;
+	fileId?: string;
 	title: string;
 	passage: string;
 	chunkId: string;
@@ -94,8 +96,9 @@ export interface Message {
 	startedAt?: number | null;
 	firstTokenAt?: number | null;
 	doneAt?: number | null;
+	/** `index` counts from 0. */
 	versions?: { index: number; count: number; ids: string[] } | null;
-	feedback?: { rating: 'up' | 'down' | null; comment?: string | null } | null;
+	feedback?: 'up' | 'down' | null;
 }
 
 export interface ChatModel {

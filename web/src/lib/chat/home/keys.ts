@@ -32,5 +32,5 @@ export function moveKeys(event: KeyboardEvent, ids: readonly string[], open: str
 	if (inTextField(event) && (event.target as HTMLInputElement).value !== '') return;
 	const next = neighbour(ids, open, event.key === 'ArrowDown' ? 1 : -1);
 	event.preventDefault();
-	if (next) void goto(href(next), { keepFocus: true });
+	if (next) void goto(href(next), { reset: false });
 }
