@@ -1,4 +1,5 @@
 //! The database room on a real Postgres.
 
+mod embedded;
 mod hints;
 mod migrate;

@@ -1,0 +1,229 @@
+//! The files of a private Postgres: where they are, how they begin, what an earlier run left.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tale_core::crypto::random_hex;
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use super::binaries::Binaries;
+use super::error::{EmbeddedError, says_disk_full};
+use super::privileges::User;
+use super::{READY_POLL, SOCKET_DIRECTORY_MAX};
+
+/// How long an earlier server may take to stop by itself before it is asked to.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(3);
+/// How long it may take after that.
+const LEFTOVER_LIMIT: Duration = Duration::from_secs(60);
+
+/// The directory's parts.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    root: PathBuf,
+}
+
+/// The passwords of a cluster, in hexadecimal digits.
+#[derive(Clone)]
+pub(super) struct Passwords {
+    pub(super) superuser: String,
+    pub(super) role: String,
+}
+
+impl std::fmt::Debug for Passwords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Passwords")
+    }
+}
+
+impl Layout {
+    /// Makes the directory and its socket directory.
+    pub(super) fn create(root: &Path) -> Result<Self, EmbeddedError> {
+        let make = |path: &Path, mode: u32| {
+            std::fs::create_dir_all(path)
+                .and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(mode)))
+                .map_err(|source| EmbeddedError::io(path, source))
+        };
+        // Others may pass through, to what is theirs; what is ours is closed file by file.
+        make(root, 0o711)?;
+        let layout = Self { root: root.canonicalize().map_err(|source| EmbeddedError::io(root, source))? };
+        make(&layout.run(), 0o700)?;
+        Ok(layout)
+    }
+
+    pub(super) fn cluster(&self) -> PathBuf {
+        self.root.join("cluster")
+    }
+
+    pub(super) fn run(&self) -> PathBuf {
+        self.root.join("run")
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.root.join("log")
+    }
+
+    pub(super) fn prepared(&self) -> PathBuf {
+        self.root.join("prepared")
+    }
+
+    /// The socket directory, unless its path is too long for a socket.
+    pub(super) fn socket_directory(&self) -> Option<PathBuf> {
+        Some(self.run()).filter(|path| path.as_os_str().len() <= SOCKET_DIRECTORY_MAX)
+    }
+
+    /// Takes the directory for this process.
+    pub(super) fn lock(&self) -> Result<File, EmbeddedError> {
+        let path = self.root.join("lock");
+        let file = private_file(&path, false)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(std::fs::TryLockError::WouldBlock) => Err(EmbeddedError::InUse(self.root.clone())),
+            Err(std::fs::TryLockError::Error(source)) => Err(EmbeddedError::io(&path, source)),
+        }
+    }
+
+    /// The passwords; new ones for a cluster that is yet to be made.
+    pub(super) fn passwords(&self, fresh: bool) -> Result<Passwords, EmbeddedError> {
+        let path = self.root.join("passwords");
+        let known = std::fs::read_to_string(&path).ok().and_then(|text| {
+            let mut lines = text.lines().filter_map(|line| line.split_once('=').map(|(_, value)| value.to_owned()));
+            Some(Passwords { superuser: lines.next()?, role: lines.next()? })
+        });
+        match known {
+            Some(passwords) => Ok(passwords),
+            None if !fresh => Err(EmbeddedError::PasswordsMissing(path)),
+            None => {
+                let passwords = Passwords { superuser: random_hex(24), role: random_hex(24) };
+                let mut file = private_file(&path, true)?;
+                write!(file, "superuser={}\nrole={}\n", passwords.superuser, passwords.role)
+                    .and_then(|()| file.sync_all())
+                    .map_err(|source| EmbeddedError::io(&path, source))?;
+                Ok(passwords)
+            }
+        }
+    }
+
+    /// The status an open or former server wrote: its process and the last word of the file.
+    pub(super) fn status(&self) -> Option<(i32, String)> {
+        let text = std::fs::read_to_string(self.cluster().join("postmaster.pid")).ok()?;
+        let pid = text.lines().next()?.trim().parse().ok()?;
+        Some((pid, text.lines().nth(7).unwrap_or_default().trim().to_owned()))
+    }
+
+    /// Clears away what an earlier run left: waits for a server that is still stopping, asks one
+    /// that is not to stop, and removes a stale pid file and stale sockets.
+    pub(super) async fn clear_remains(&self) -> Result<(), EmbeddedError> {
+        if let Some((pid, _)) = self.status() {
+            self.wait_for_leftover(pid).await?;
+            // Its process is gone or somebody else's by now.
+            let file = self.cluster().join("postmaster.pid");
+            if file.exists() {
+                warn!("the private database was not stopped cleanly, it recovers now");
+                std::fs::remove_file(&file).map_err(|source| EmbeddedError::io(&file, source))?;
+            }
+        }
+        for entry in std::fs::read_dir(self.run()).map_err(|source| EmbeddedError::io(&self.run(), source))?.flatten() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+        Ok(())
+    }
+
+    async fn wait_for_leftover(&self, pid: i32) -> Result<(), EmbeddedError> {
+        let started = Instant::now();
+        let mut asked = false;
+        while self.is_server(pid) {
+            if !asked && started.elapsed() > LEFTOVER_GRACE {
+                info!("stopping the private database of an earlier run (process {pid})");
+                asked = Pid::from_raw(pid).is_some_and(|pid| rustix::process::kill_process(pid, Signal::INT).is_ok());
+            }
+            if started.elapsed() > LEFTOVER_LIMIT {
+                return Err(EmbeddedError::StillRunning { pid, directory: self.cluster() });
+            }
+            sleep(READY_POLL).await;
+        }
+        Ok(())
+    }
+
+    /// Whether process `pid` is a server of this cluster: a server's working directory is its
+    /// cluster, which tells it from another program that got the same number.
+    fn is_server(&self, pid: i32) -> bool {
+        std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|directory| directory == self.cluster())
+    }
+
+    /// The last lines of the server's log.
+    pub(super) fn log_tail(&self) -> String {
+        let text = std::fs::read(self.log()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().rev().take(5).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join(" | ")
+    }
+}
+
+/// Opens a file that only we may read.
+fn private_file(path: &Path, empty: bool) -> Result<File, EmbeddedError> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(empty)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|source| EmbeddedError::io(path, source))
+}
+
+/// Refuses a cluster that the binaries cannot read.
+pub(super) fn check_version(layout: &Layout, binaries: &Binaries) -> Result<(), EmbeddedError> {
+    let (path, ours) = (layout.cluster().join("PG_VERSION"), binaries.major);
+    let text = std::fs::read_to_string(&path).map_err(|source| EmbeddedError::io(&path, source))?;
+    let found = text.trim().parse::<u32>().unwrap_or(0);
+    let directory = layout.cluster();
+    match found.cmp(&ours) {
+        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Greater => Err(EmbeddedError::ClusterNewer { directory, found, ours }),
+        std::cmp::Ordering::Less => Err(EmbeddedError::ClusterOlder { directory, found, ours }),
+    }
+}
+
+/// Makes the cluster: beside its place first, so that a half-made one is never taken for whole.
+pub(super) fn initialize(layout: &Layout, binaries: &Binaries, user: &User, passwords: &Passwords) -> Result<(), EmbeddedError> {
+    let draft = layout.root.join("cluster.new");
+    let password_file = layout.run().join("password");
+    let at = |path: &Path| { let path = path.to_owned(); move |source| EmbeddedError::io(&path, source) };
+    if draft.exists() {
+        std::fs::remove_dir_all(&draft).map_err(at(&draft))?;
+    }
+    std::fs::create_dir(&draft).map_err(at(&draft))?;
+    std::fs::set_permissions(&draft, Permissions::from_mode(0o700)).map_err(at(&draft))?;
+    private_file(&password_file, true)?.write_all(passwords.superuser.as_bytes()).map_err(at(&password_file))?;
+    user.take_over(&layout.run())?;
+    user.take_over(&password_file)?;
+    user.take_over(&draft)?;
+    let mut command = user.command(&binaries.program("initdb"));
+    command
+        .arg("--pgdata")
+        .arg(&draft)
+        .args(["--username=postgres", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-instructions"])
+        .arg("--pwfile")
+        .arg(&password_file)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if binaries.major >= 17 {
+        command.args(["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]);
+    }
+    let output = command.output().map_err(at(&binaries.program("initdb")))?;
+    let _ = std::fs::remove_file(&password_file);
+    if output.status.success() {
+        return std::fs::rename(&draft, layout.cluster()).map_err(at(&layout.cluster()));
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let _ = std::fs::remove_dir_all(&draft);
+    if says_disk_full(&said) {
+        Err(EmbeddedError::DiskFull(layout.root.clone()))
+    } else {
+        Err(EmbeddedError::InitFailed(said.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join(" | ")))
+    }
+}
