@@ -1,4 +1,4 @@
-//! Reading what a search found: whole texts, page by page, and what there is to read.
+//! Reading what a search found: whole texts, a stretch at a time.
 
 use tale_core::ids::{DocumentId, FileId};
 use tale_core::{Code, Problem};
@@ -11,8 +11,6 @@ use crate::store::{corpus, search as store};
 
 /// Longest stretch of text that one call reads, in Unicode scalar values.
 pub const MAX_FETCH_CHARS: u64 = 50_000;
-/// Most sources that one call lists.
-const MAX_SOURCES: usize = 200;
 
 /// A stretch of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,19 +27,6 @@ pub struct FetchedText {
     pub total_length: u64,
     /// Where the next stretch begins; none at the end.
     pub next_offset: Option<u64>,
-}
-
-/// Something that can be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// The file, the reference for [`Knowledge::fetch_text`].
-    pub file_id: FileId,
-    /// The library document that holds it; none for a chat upload.
-    pub document_id: Option<DocumentId>,
-    /// Title of the document, or name of the uploaded file.
-    pub title: String,
-    /// Length of its text in Unicode scalar values, when known.
-    pub length: Option<u64>,
 }
 
 impl Knowledge {
@@ -68,23 +53,5 @@ impl Knowledge {
             total_length,
             next_offset: (end < total_length && offset < end).then_some(end),
         })
-    }
-
-    /// What there is to read within `reach`: the chat's uploads, then the library, newest first.
-    ///
-    /// # Errors
-    /// The database's trouble.
-    pub async fn sources(&self, reach: &Reach, limit: usize) -> Result<Vec<Source>, Problem> {
-        let most = i64::try_from(limit.clamp(1, MAX_SOURCES)).unwrap_or(i64::MAX);
-        let rows = store::sources(self.app(), reach.org(), &reach.thread_ids(), most).await?;
-        Ok(rows
-            .into_iter()
-            .map(|row| Source {
-                file_id: row.file_id,
-                document_id: row.document_id,
-                title: row.title,
-                length: row.text_length.and_then(|length| u64::try_from(length).ok()),
-            })
-            .collect())
     }
 }

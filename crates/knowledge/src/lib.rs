@@ -25,4 +25,7 @@ pub mod search;
 mod service;
 mod store;
 
+pub use fetch::FetchedText;
+pub use reach::Reach;
+pub use search::{Corpus, Diagnostics, Hit, Leg, SearchRequest, SearchResponse};
 pub use service::{Knowledge, KnowledgeParts};

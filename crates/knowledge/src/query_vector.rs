@@ -24,7 +24,7 @@ impl Knowledge {
     /// `EMBEDDING_CREDENTIAL_REJECTED` and `EMBEDDING_UPSTREAM_ERROR` when the query could not be
     /// embedded, unless the request allows to go on by words. `KNOWLEDGE_UNAVAILABLE`, or the
     /// database's trouble.
-    pub async fn search(&self, reach: &Reach, request: &SearchRequest) -> Result<SearchResponse, Problem> {
+    pub async fn search(&self, reach: &Reach, request: SearchRequest) -> Result<SearchResponse, Problem> {
         let query = checked_query(&request.query)?;
         let vector = match self.query_vector(reach.org(), query).await {
             Ok(None) if request.require_dense => {
@@ -40,7 +40,7 @@ impl Knowledge {
             }
             Err(problem) => return Err(problem),
         };
-        self.searcher().search(reach, request, vector.as_ref()).await
+        self.searcher().search(reach, &request, vector.as_ref()).await
     }
 
     /// The query as a vector of the organization's model; `None` without a model.

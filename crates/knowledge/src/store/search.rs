@@ -246,55 +246,6 @@ pub(crate) async fn uploads_of(
     .await
 }
 
-/// A text that a reader may open.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
-pub(crate) struct SourceRow {
-    pub(crate) file_id: FileId,
-    pub(crate) document_id: Option<DocumentId>,
-    pub(crate) title: String,
-    pub(crate) text_length: Option<i64>,
-}
-
-/// The texts within reach: the uploads of `threads`, then the library, newest first, at most `most`.
-/// Application database.
-pub(crate) async fn sources(
-    executor: impl PgExecutor<'_>,
-    org: OrgId,
-    threads: &[Uuid],
-    most: i64,
-) -> Result<Vec<SourceRow>, sqlx::Error> {
-    sqlx::query_as(
-        "(SELECT id AS file_id, NULL::uuid AS document_id, file_name AS title, text_length
-            FROM app.files
-           WHERE org_id = $1
-             AND thread_id = ANY($2)
-             AND purpose = 'chat'
-             AND state = 'stored'
-             AND searchable
-             AND NOT skip_indexing
-           ORDER BY id DESC
-           LIMIT $3)
-         UNION ALL
-         (SELECT file.id, document.id, document.title, file.text_length
-            FROM app.documents AS document
-            JOIN app.files AS file
-              ON file.org_id = document.org_id AND file.id = document.file_id
-           WHERE document.org_id = $1
-             AND document.lifecycle = 'active'
-             AND file.state = 'stored'
-             AND file.searchable
-             AND NOT file.skip_indexing
-           ORDER BY document.created_at DESC, document.id DESC
-           LIMIT $3)
-         LIMIT $3",
-    )
-    .bind(org)
-    .bind(threads)
-    .bind(most)
-    .fetch_all(executor)
-    .await
-}
-
 /// A passage with its place.
 #[derive(Debug, Clone, PartialEq, Eq, FromRow)]
 pub(crate) struct Body {
