@@ -9,7 +9,7 @@ mod data_dir;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use tale_db::embedded::{Embedded, EmbeddedConfig};
+use tale_db::embedded::{self, EmbeddedPostgres};
 use tale_env::reader::Layered;
 use tale_env::{EnvSource, MapEnv, Settings, registry};
 use tokio::net::TcpListener;
@@ -31,10 +31,10 @@ pub(crate) async fn run(env: &dyn EnvSource, options: DevOptions) -> Result<(), 
     let unset = |name: &registry::Var| env.get(name.name).is_none_or(|text| text.trim().is_empty());
 
     let own_database = unset(&registry::DATABASE_URL) || unset(&registry::KNOWLEDGE_DATABASE_URL);
-    let postgres = if own_database { Some(start_postgres(env, &data, &defaults).await?) } else { None };
+    let postgres = if own_database { Some(start_postgres(env, &data).await?) } else { None };
     if let Some(postgres) = &postgres {
-        defaults.0.insert("DATABASE_URL".into(), postgres.app_url().to_owned());
-        defaults.0.insert("KNOWLEDGE_DATABASE_URL".into(), postgres.knowledge_url().to_owned());
+        defaults.0.insert("DATABASE_URL".into(), postgres.app_url());
+        defaults.0.insert("KNOWLEDGE_DATABASE_URL".into(), postgres.knowledge_url());
     }
     let result = start(env, defaults, &data, listener, address, options.demo, &stop).await;
     if let Some(postgres) = postgres {
@@ -82,11 +82,8 @@ async fn start(
     result
 }
 
-async fn start_postgres(env: &dyn EnvSource, data: &DataDir, defaults: &MapEnv) -> Result<Embedded, StartError> {
-    let config = EmbeddedConfig {
-        binaries: env.get(registry::TALE_EMBEDDED_POSTGRES_DIR.name).filter(|text| !text.is_empty()).map(PathBuf::from),
-        cluster: data.join("postgres"),
-        password: defaults.get("POSTGRES_PASSWORD").unwrap_or_default().into(),
-    };
-    Embedded::start(config).await.map_err(StartError::other)
+async fn start_postgres(env: &dyn EnvSource, data: &DataDir) -> Result<EmbeddedPostgres, StartError> {
+    let named = env.get(registry::TALE_EMBEDDED_POSTGRES_DIR.name).filter(|text| !text.is_empty()).map(PathBuf::from);
+    let installations = embedded::candidates(named.as_deref());
+    EmbeddedPostgres::start(&data.join("postgres"), &installations).await.map_err(StartError::other)
 }
