@@ -3,6 +3,7 @@
 
 pub mod chat;
 pub mod me;
+pub mod search;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -30,6 +31,7 @@ pub(crate) fn router(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(chat::router())
         .merge(me::router())
+        .merge(search::router())
         .fallback(crate::door::not_found)
         .layer(middleware::from_fn(tag))
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
