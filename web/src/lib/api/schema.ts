@@ -34,7 +34,7 @@ export interface paths extends ContentPaths {
 
 export interface components {
 	schemas: {
-		Role: 'owner' | 'admin' | 'developer' | 'editor' | 'member';
+		Role: 'owner' | 'admin' | 'developer' | 'editor' | 'member' | 'disabled';
 		SessionUser: { id: string; name: string; email: string };
 		OrganizationSummary: { id: string; name: string; slug: string; role: components['schemas']['Role'] };
 		Session: {
@@ -74,7 +74,7 @@ export interface components {
 			userId: string;
 			name: string;
 			email: string;
-			role: components['schemas']['Role'] | 'disabled';
+			role: components['schemas']['Role'];
 			isCreator: boolean;
 			joinedAt: number;
 		};
@@ -84,20 +84,20 @@ export interface components {
 		ApiFormat: 'openai' | 'anthropic';
 		Model: {
 			id: string;
-			displayName?: string;
+			displayName?: string | null;
 			contextWindow: number;
-			maxOutputTokens?: number;
+			maxOutputTokens?: number | null;
 			purposes: ('chat' | 'embedding')[];
 			capabilities: { tools: boolean; vision: boolean; reasoning: boolean };
-			dimensions?: number;
+			dimensions?: number | null;
 		};
 		Credential: {
 			id: string;
 			name: string;
 			authMethod: 'api-key' | 'env';
-			masked?: string;
-			secretEnv?: string;
-			endpoint?: string;
+			masked?: string | null;
+			secretEnv?: string | null;
+			endpoint?: string | null;
 			modelAllowlist: string[];
 			enabled: boolean;
 			isDefault: boolean;
@@ -109,7 +109,7 @@ export interface components {
 			displayName: string;
 			kind: 'shipped' | 'custom' | 'demo';
 			apiFormat: string;
-			baseUrl: string;
+			baseUrl: string | null;
 			catalogSource: string;
 			embedding: 'supported' | 'unsupported' | 'unknown';
 			version: number;

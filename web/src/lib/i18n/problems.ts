@@ -20,6 +20,7 @@ const BY_CODE: Record<string, Text> = {
 	MEMBER_LAST_ADMIN: m.problem_last_admin,
 	MEMBER_OWNER_ROLE_IMMUTABLE: m.problem_creator_role,
 	MEMBER_CREATOR_ROLE_IMMUTABLE: m.problem_creator_role,
+	MEMBER_ACCOUNT_SHARED: m.problem_account_shared,
 	MEMBER_SELF_ROLE_FORBIDDEN: m.problem_own_role,
 	PRIVATE_HOST_BLOCKED: m.problem_private_host,
 	INVALID_URL: m.problem_url,
@@ -61,5 +62,9 @@ export function describeProblems(texts: Record<string, Text>): void {
 }
 
 export function problemText(problem: ApiProblem): string {
+	const { failed } = problem.data;
+	if (problem.code === 'PASSWORD_POLICY' && Array.isArray(failed) && failed.includes('common')) {
+		return m.problem_password_common();
+	}
 	return (EXTRA[problem.code] ?? BY_CODE[problem.code] ?? byStatus(problem.status))();
 }

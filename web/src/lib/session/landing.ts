@@ -1,5 +1,5 @@
 /** Where a visitor belongs who did not ask for a page. */
-import type { Session } from '#lib/api/types.ts';
+import type { OrganizationSummary, Session } from '#lib/api/types.ts';
 import { paths } from '#lib/shell/paths.ts';
 
 const LAST_KEY = 'tale.organization';
@@ -21,10 +21,16 @@ function remembered(): string | null {
 	}
 }
 
+/** The organizations a person may open; a disabled membership stays listed on the server only. */
+export function openOrganizations(session: Session): OrganizationSummary[] {
+	return session.organizations.filter(({ role }) => role !== 'disabled');
+}
+
 export function landing(session: Session): string {
 	if (session.setupRequired) return paths.setup();
 	if (!session.user) return paths.logIn();
-	const { organizations, activeOrganizationId } = session;
+	const { activeOrganizationId } = session;
+	const organizations = openOrganizations(session);
 	const wanted = [remembered(), activeOrganizationId];
 	const open = wanted.find((id) => organizations.some((organization) => organization.id === id)) ?? organizations[0]?.id;
 	return open ? paths.newChat(open) : paths.createOrganization();

@@ -3,9 +3,13 @@ import type { Role } from '#lib/api/types.ts';
 import { m } from '#lib/paraglide/messages.js';
 
 /** Highest first, as lists show them. */
-export const ROLES: readonly Role[] = ['owner', 'admin', 'developer', 'editor', 'member'];
+export const ROLES = ['owner', 'admin', 'developer', 'editor', 'member'] as const satisfies readonly Role[];
 
-export function roleName(role: Role | 'disabled'): string {
+/** Roles that are given to people; the owner's is only handed over. */
+export const GIVEN_ROLES = ['admin', 'developer', 'editor', 'member'] as const satisfies readonly Role[];
+export type GivenRole = (typeof GIVEN_ROLES)[number];
+
+export function roleName(role: Role): string {
 	switch (role) {
 		case 'owner':
 			return m.role_owner();
@@ -22,10 +26,8 @@ export function roleName(role: Role | 'disabled'): string {
 	}
 }
 
-export function roleHint(role: Role): string {
+export function roleHint(role: GivenRole): string {
 	switch (role) {
-		case 'owner':
-			return m.role_owner_hint();
 		case 'admin':
 			return m.role_admin_hint();
 		case 'developer':

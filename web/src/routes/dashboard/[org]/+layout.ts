@@ -1,6 +1,6 @@
 import { error, redirect } from '@sveltejs/kit';
 import { queryClient } from '#lib/api/query-client.ts';
-import { rememberOrganization } from '#lib/session/landing.ts';
+import { openOrganizations, rememberOrganization } from '#lib/session/landing.ts';
 import { permissionsQuery, readSession } from '#lib/session/session.ts';
 import { paths } from '#lib/shell/paths.ts';
 
@@ -8,7 +8,7 @@ export async function load({ params, url }) {
 	const session = await readSession();
 	if (session.setupRequired) redirect(307, paths.setup());
 	if (!session.user) redirect(307, paths.logIn(url.pathname + url.search));
-	const organization = session.organizations.find((candidate) => candidate.id === params.org);
+	const organization = openOrganizations(session).find((candidate) => candidate.id === params.org);
 	if (!organization) error(404);
 	rememberOrganization(organization.id);
 	const permissions = await queryClient.ensureQueryData(permissionsQuery(organization.id));

@@ -1,0 +1,29 @@
+/** The rows of the credential table: each credential, and providers of one's own that need none. */
+import type { Credential, Provider } from '#lib/api/types.ts';
+
+export interface Row {
+	id: string;
+	provider: Provider;
+	/** Absent for a provider without a key, such as a local server. */
+	credential?: Credential;
+}
+
+export function rowsOf(providers: readonly Provider[]): Row[] {
+	return providers.flatMap((provider): Row[] => {
+		if (provider.credentials.length === 0) {
+			return provider.kind === 'shipped' ? [] : [{ id: provider.slug, provider }];
+		}
+		return provider.credentials.map((credential) => ({ id: credential.id, provider, credential }));
+	});
+}
+
+/** How many models a row makes usable. */
+export function modelCount({ provider, credential }: Row): number {
+	const allowed = credential?.modelAllowlist ?? [];
+	return allowed.length > 0 ? allowed.length : provider.models.length;
+}
+
+/** Whether credentials carry the address themselves, as on Azure. */
+export function needsEndpoint(provider: Provider): boolean {
+	return provider.kind === 'shipped' && !provider.baseUrl;
+}
