@@ -1,0 +1,132 @@
+//! A browser or a key holder that talks to the router without a socket.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tower::ServiceExt;
+
+/// Who is talking: a cookie, a key or nobody, from one address.
+#[derive(Clone)]
+pub struct Client {
+    router: Router,
+    cookie: Option<String>,
+    headers: Vec<(&'static str, String)>,
+    peer: std::net::SocketAddr,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as JSON; `null` when there is none.
+    pub fn json(&self) -> Value {
+        if self.bytes.is_empty() { Value::Null } else { serde_json::from_slice(&self.bytes).unwrap() }
+    }
+
+    /// The body's error code, with the status.
+    pub fn refusal(&self) -> (u16, String) {
+        (self.status.as_u16(), self.json()["code"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// A header as text.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The body of an answer that must have this status.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", String::from_utf8_lossy(&self.bytes));
+        self.json()
+    }
+}
+
+impl Client {
+    /// A browser on a page of ours, signed out.
+    pub fn browser(router: Router) -> Self {
+        Self {
+            router,
+            cookie: None,
+            headers: vec![("origin", "http://localhost:3000".into()), ("host", "localhost:3000".into())],
+            peer: ([127, 0, 0, 1], 4711).into(),
+        }
+    }
+
+    /// A program with an API key.
+    pub fn key(router: Router, key: &str) -> Self {
+        Self { router, cookie: None, headers: vec![("authorization", format!("Bearer {key}"))], peer: ([127, 0, 0, 1], 4711).into() }
+    }
+
+    /// The same with another or one more header.
+    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.retain(|(existing, _)| *existing != name);
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    /// The same without a header.
+    pub fn without(mut self, name: &'static str) -> Self {
+        self.headers.retain(|(existing, _)| *existing != name);
+        self
+    }
+
+    /// The same from another address.
+    pub fn from(mut self, ip: &str) -> Self {
+        self.peer = (ip.parse::<std::net::IpAddr>().unwrap(), 4711).into();
+        self
+    }
+
+    pub async fn get(&mut self, path: &str) -> Answer {
+        self.send("GET", path, None).await
+    }
+
+    pub async fn post(&mut self, path: &str, body: Value) -> Answer {
+        self.send("POST", path, Some(body)).await
+    }
+
+    pub async fn put(&mut self, path: &str, body: Value) -> Answer {
+        self.send("PUT", path, Some(body)).await
+    }
+
+    pub async fn patch(&mut self, path: &str, body: Value) -> Answer {
+        self.send("PATCH", path, Some(body)).await
+    }
+
+    pub async fn delete(&mut self, path: &str) -> Answer {
+        self.send("DELETE", path, None).await
+    }
+
+    /// Sends one request and keeps the session cookie of the answer, as a browser does.
+    pub async fn send(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
+        let mut request = Request::builder().method(method).uri(path).extension(ConnectInfo(self.peer));
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        if let Some(cookie) = &self.cookie {
+            request = request.header(header::COOKIE, format!("tale_session={cookie}"));
+        }
+        let body = match body {
+            Some(json) => {
+                request = request.header(header::CONTENT_TYPE, "application/json");
+                Body::from(json.to_string())
+            }
+            None => Body::empty(),
+        };
+        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes().to_vec();
+        for set in parts.headers.get_all(header::SET_COOKIE) {
+            let value = set.to_str().unwrap().split(';').next().unwrap().strip_prefix("tale_session=").unwrap();
+            self.cookie = Some(value.to_owned()).filter(|value| !value.is_empty());
+        }
+        Answer { status: parts.status, headers: parts.headers, bytes }
+    }
+}

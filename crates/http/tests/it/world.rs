@@ -1,0 +1,144 @@
+//! The whole router on a fresh pair of databases and an object store of its own, in simulated time.
+
+use std::sync::Arc;
+
+use tale_blobs::embedded::{self, Running};
+use tale_blobs::{Blobs, StoreConfig};
+use tale_chat::{Chat, ChatConfig};
+use tale_core::clock::SystemClock;
+use tale_core::crypto::FieldCipher;
+use tale_core::ids::OrgId;
+use tale_core::net::HostPolicy;
+use tale_core::page::CursorSigner;
+use tale_core::{Clock, ManualClock, Problem};
+use tale_db::hints::HintHub;
+use tale_env::{MapEnv, SiteSettings};
+use tale_extract::ExtractProgram;
+use tale_http::rate::Limits;
+use tale_http::web::WebFiles;
+use tale_http::{App, AppParts};
+use tale_identity::password::HashCost;
+use tale_identity::{Identity, IdentityConfig};
+use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose};
+use tale_knowledge::keyword::Keyword;
+use tale_knowledge::{Knowledge, KnowledgeParts};
+use tale_models::{Models, ModelsConfig};
+use tale_testkit::TestDb;
+
+use crate::client::Client;
+
+/// The site of [`World::new`].
+pub const SITE: &str = "http://localhost:3000";
+
+/// Everything behind the doors.
+pub struct World {
+    pub router: axum::Router,
+    pub clock: Arc<ManualClock>,
+    _db: TestDb,
+    _store: Running,
+    _folder: tempfile::TempDir,
+}
+
+/// No embedding model is chosen.
+struct NoEmbedding;
+
+impl Embedder for NoEmbedding {
+    fn model(&self, _org: OrgId) -> Answer<'_, Result<Option<EmbeddingModel>, Problem>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn embed<'a>(&'a self, _org: OrgId, texts: &'a [String], _purpose: Purpose) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {
+        Box::pin(async move { panic!("{} texts were to be embedded without a model", texts.len()) })
+    }
+}
+
+impl World {
+    pub async fn new() -> Self {
+        Self::with(IdentityConfig::default(), SITE).await
+    }
+
+    pub async fn with(config: IdentityConfig, site: &str) -> Self {
+        let db = TestDb::new().await;
+        let clock = Arc::new(ManualClock::new(SystemClock.now()));
+        let folder = tempfile::tempdir().unwrap();
+        let store = Running::start(embedded::service(&folder.path().join("objects"), "tale", &"secret".into()).unwrap()).await.unwrap();
+        let blobs = Blobs::new(
+            StoreConfig {
+                endpoint: store.endpoint.clone(),
+                public_endpoint: None,
+                site_origins: Vec::new(),
+                region: "us-east-1".into(),
+                bucket: "tale-blobs".into(),
+                prefix: String::new(),
+                path_style: true,
+                access_key: "tale".into(),
+                secret_key: "secret".into(),
+            },
+            Arc::new(SystemClock),
+        )
+        .unwrap();
+        blobs.ensure_bucket().await.unwrap();
+        let cost = HashCost { memory_kib: 64, passes: 1, lanes: 1, concurrent: 4, waiting: 64 };
+        let identity = Identity::new(db.app.clone(), clock.clone(), IdentityConfig { hash_cost: cost, ..config }).unwrap();
+        let models = Models::new(ModelsConfig {
+            pool: db.app.clone(),
+            clock: clock.clone(),
+            cipher: FieldCipher::from_hex(&"a1".repeat(32), None).unwrap(),
+            host_policy: HostPolicy::PrivateAllowed,
+            env: Arc::new(MapEnv::default()),
+            demo_base: None,
+            limits: Default::default(),
+        })
+        .unwrap();
+        // The child that opens files is the program itself; no test of the doors opens one.
+        let extract = ExtractProgram::this_binary().unwrap();
+        let knowledge = Knowledge::new(KnowledgeParts {
+            app: db.app.clone(),
+            corpus: db.knowledge.clone(),
+            blobs: blobs.clone(),
+            embedder: Arc::new(NoEmbedding),
+            keyword: Keyword::new(db.knowledge.clone(), folder.path()),
+            clock: clock.clone(),
+            temp_dir: folder.path().to_owned(),
+            extract: extract.clone(),
+        });
+        let cursors = CursorSigner::new(b"secret");
+        let chat = Chat::new(ChatConfig {
+            db: db.app.clone(),
+            models: models.clone(),
+            knowledge: knowledge.clone(),
+            clock: clock.clone(),
+            cursors: cursors.clone(),
+            identity: identity.clone(),
+            extract,
+        })
+        .unwrap();
+        let app = App::new(AppParts {
+            site: SiteSettings { url: site.parse().unwrap(), additional: Vec::new() },
+            clock: clock.clone(),
+            identity,
+            models,
+            knowledge,
+            chat,
+            blobs,
+            hints: HintHub::new(),
+            cursors,
+            limits: Limits::new(clock.clone()),
+            web: WebFiles::Embedded,
+            demo: None,
+            database: db.app.clone(),
+            stopping: tokio_util::sync::CancellationToken::new(),
+        });
+        Self { router: tale_http::router(app), clock, _db: db, _store: store, _folder: folder }
+    }
+
+    /// A signed-out browser on a page of the site, on this machine.
+    pub fn browser(&self) -> Client {
+        Client::browser(self.router.clone())
+    }
+
+    /// A program with an API key.
+    pub fn key(&self, key: &str) -> Client {
+        Client::key(self.router.clone(), key)
+    }
+}
