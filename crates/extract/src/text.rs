@@ -45,11 +45,12 @@ pub(crate) fn detect(head: &[u8]) -> Result<&'static Encoding, ExtractError> {
         return Ok(UTF_8);
     }
     if head.contains(&0) {
+        let whole_units = head.len() >= 8 && (head.len() % 2 == 0 || head.len() == HEAD_BYTES);
         for encoding in [UTF_16LE, UTF_16BE] {
             let even = &head[..head.len() & !1];
             let (text, errors) = encoding.decode_without_bom_handling(even);
             let plain = text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == ' ' || *c == '\n').count();
-            if !errors && plain * 2 > text.chars().count() && looks_like_text(text.chars()) {
+            if whole_units && !errors && plain * 2 > text.chars().count() && looks_like_text(text.chars()) {
                 return Ok(encoding);
             }
         }

@@ -80,11 +80,13 @@ pub(super) struct Content<'a, 'o> {
     out: &'a mut Out<'o>,
     runs: Vec<Run>,
     forms: usize,
+    /// The forms being drawn, outermost first.
+    drawing: Vec<u32>,
 }
 
 impl<'a, 'o> Content<'a, 'o> {
     pub(super) fn new(pdf: &'a mut PdfFile, fonts: &'a mut Fonts, out: &'a mut Out<'o>) -> Self {
-        Self { pdf, fonts, out, runs: Vec::new(), forms: 0 }
+        Self { pdf, fonts, out, runs: Vec::new(), forms: 0, drawing: Vec::new() }
     }
 
     /// Runs a page's program and returns its text.
@@ -216,6 +218,10 @@ impl<'a, 'o> Content<'a, 'o> {
         let Some(object) = self.pdf.resolve_dict(resources.get("XObject"))?.and_then(|forms| forms.get(name).cloned()) else {
             return Ok(());
         };
+        let Object::Ref(reference) = object else { return Ok(()) };
+        if self.drawing.contains(&reference) {
+            return Ok(());
+        }
         let Some(stream) = self.pdf.stream(&object)? else { return Ok(()) };
         self.forms += 1;
         if self.pdf.value(&stream.dict, "Subtype")?.as_name() != Some(b"Form") || self.forms > FORMS_MAX {
@@ -227,7 +233,10 @@ impl<'a, 'o> Content<'a, 'o> {
         };
         let own_resources = self.pdf.resolve_dict(stream.dict.get("Resources"))?;
         let data = self.pdf.unpack(&stream)?;
-        self.run(&data, own_resources.as_ref().unwrap_or(resources), own.then(matrix), depth + 1)
+        self.drawing.push(reference);
+        self.run(&data, own_resources.as_ref().unwrap_or(resources), own.then(matrix), depth + 1)?;
+        self.drawing.pop();
+        Ok(())
     }
 
     /// Shows a string, or strings with gaps between them, and moves on.

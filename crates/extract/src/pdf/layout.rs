@@ -6,6 +6,14 @@
 
 use super::content::WORD_GAP;
 
+/// Runs closer than this share of the font size are one fragment. Justified lines have wider gaps between words, but
+/// the space between columns can be as narrow as one font size.
+const TOUCHING: f64 = 0.5;
+/// Fragments of a line further apart than this share of the font size are cells, not words.
+const CELL_GAP: f64 = 1.8;
+/// The space between columns is at least this share of the font size.
+const COLUMN_GAP: f64 = 0.7;
+
 /// A piece of text: where its baseline begins and ends, and the size of its font.
 pub(super) struct Run {
     pub(super) text: String,
@@ -67,31 +75,21 @@ pub(super) fn paragraphs(runs: Vec<Run>) -> Vec<String> {
     for runs in by_turn {
         let rows = rows(fragments(runs));
         let mut at = 0;
-        while at < rows.len() {
-            let (end, gaps) = columns(&rows, at);
-            if gaps.is_empty() {
-                // Rows up to the next columns.
-                let mut end = at + 1;
-                while end < rows.len() && columns(&rows, end).1.is_empty() {
-                    end += 1;
-                }
-                join(rows[at..end].iter().map(|row| row_line(row)).collect(), &mut paragraphs);
-                at = end;
-                continue;
-            }
+        for Columns { from, end, gaps } in all_columns(&rows) {
+            join(rows[at..from].iter().map(|row| row_line(row)).collect(), &mut paragraphs);
             for column in 0..=gaps.len() {
-                let lines = rows[at..end]
+                let lines = rows[from..end]
                     .iter()
                     .filter_map(|row| {
-                        let inside: Vec<&Fragment> =
-                            row.iter().filter(|f| gaps.iter().filter(|gap| f.x0 >= gap.1 - 0.01).count() == column).collect();
-                        (!inside.is_empty()).then(|| line_of(&inside))
+                        let inside: Vec<&Fragment> = row.iter().filter(|f| column_of(f, &gaps) == column).collect();
+                        (!inside.is_empty()).then(|| line_of(&inside, f64::INFINITY))
                     })
                     .collect();
                 join(lines, &mut paragraphs);
             }
             at = end;
         }
+        join(rows[at..].iter().map(|row| row_line(row)).collect(), &mut paragraphs);
     }
     paragraphs
 }
@@ -109,7 +107,7 @@ fn fragments(runs: Vec<Run>) -> Vec<Fragment> {
                 continue;
             }
             let joined_before = last.text.ends_with(' ');
-            if same_line && gap > -0.5 * size && gap < 1.0 * size {
+            if same_line && gap > -0.5 * size && gap < TOUCHING * size {
                 if !joined_before && !run.text.starts_with(' ') && gap > WORD_GAP * size.min(run.size.max(last.size * 0.5)) {
                     last.text.push(' ');
                 }
@@ -154,7 +152,7 @@ fn merge_neighbours(row: &mut Vec<Fragment>) {
         if let Some(last) = merged.last_mut() {
             let size = last.size.max(fragment.size);
             let gap = fragment.x0 - last.x1;
-            if gap < size && gap > -0.5 * size {
+            if gap < TOUCHING * size && gap > -0.5 * size {
                 if gap > WORD_GAP * size && !last.text.ends_with(' ') && !fragment.text.starts_with(' ') {
                     last.text.push(' ');
                 }
@@ -176,8 +174,45 @@ const COLUMN_ROWS_MAX: usize = 400;
 /// Fewest characters of an average fragment in a column of running text.
 const COLUMN_CHARS_MIN: usize = 18;
 
-/// The columns that begin at row `from`: the row after their last, and the gaps between them. No gaps: no columns.
-fn columns(rows: &[Vec<Fragment>], from: usize) -> (usize, Vec<(f64, f64)>) {
+/// Rows that are columns of running text, and the gaps between the columns.
+struct Columns {
+    from: usize,
+    end: usize,
+    gaps: Vec<(f64, f64)>,
+}
+
+fn all_columns(rows: &[Vec<Fragment>]) -> Vec<Columns> {
+    let mut found: Vec<Columns> = Vec::new();
+    let mut at = 0;
+    while at < rows.len() {
+        let Some(mut columns) = columns(rows, at) else {
+            at += 1;
+            continue;
+        };
+        // A column that begins a little higher than its neighbours.
+        let floor = found.last().map_or(0, |before| before.end);
+        while columns.from > floor && !distant(rows, columns.from) {
+            let gaps = narrow(&columns.gaps, &rows[columns.from - 1]);
+            if gaps.len() != columns.gaps.len() {
+                break;
+            }
+            columns.gaps = gaps;
+            columns.from -= 1;
+        }
+        at = columns.end;
+        found.push(columns);
+    }
+    found
+}
+
+/// Whether a row stands apart from the row above it.
+fn distant(rows: &[Vec<Fragment>], at: usize) -> bool {
+    let (above, below) = (&rows[at - 1][0], &rows[at][0]);
+    above.y - below.y > 1.8 * above.size.max(below.size)
+}
+
+/// The columns that begin at row `from`, if any do.
+fn columns(rows: &[Vec<Fragment>], from: usize) -> Option<Columns> {
     let mut gaps = inner_gaps(&rows[from]);
     let mut end = from + 1;
     while !gaps.is_empty() && end < rows.len() && end - from < COLUMN_ROWS_MAX {
@@ -189,22 +224,48 @@ fn columns(rows: &[Vec<Fragment>], from: usize) -> (usize, Vec<(f64, f64)>) {
         end += 1;
     }
     if gaps.is_empty() || end - from < COLUMN_ROWS_MIN {
-        return (end, Vec::new());
+        return None;
+    }
+    let line_widths = |rows: &[Vec<Fragment>], column: usize| -> Vec<(f64, usize)> {
+        let measure = |row: &Vec<Fragment>| {
+            let inside: Vec<&Fragment> = row.iter().filter(|f| column_of(f, &gaps) == column).collect();
+            let (first, last) = (inside.first()?, inside.last()?);
+            Some((last.x1 - first.x0, inside.iter().map(|f| f.text.chars().count()).sum()))
+        };
+        rows.iter().filter_map(measure).collect()
+    };
+    let widest = |lines: &[(f64, usize)]| lines.iter().fold(0.0_f64, |widest, (width, _)| widest.max(*width));
+    let first_distant = |start: usize| (start + 1..end).find(|at| distant(rows, *at)).unwrap_or(end);
+
+    // What follows with some distance belongs to the columns when it fills those in which it stands.
+    let mut sure = first_distant(from);
+    let full: Vec<f64> = (0..=gaps.len()).map(|column| widest(&line_widths(&rows[from..sure], column))).collect();
+    while sure < end {
+        let next = first_distant(sure);
+        let fills = (0..=gaps.len()).all(|column| {
+            let lines = line_widths(&rows[sure..next], column);
+            lines.is_empty() || widest(&lines) > 0.8 * full[column]
+        });
+        if !fills {
+            break;
+        }
+        sure = next;
     }
     // Every column has lines of running text.
-    for column in 0..=gaps.len() {
-        let (mut lines, mut chars) = (0, 0);
-        for row in &rows[from..end] {
-            let inside = row.iter().filter(|f| gaps.iter().filter(|gap| f.x0 >= gap.1 - 0.01).count() == column);
-            let text: usize = inside.map(|f| f.text.chars().count()).sum();
-            lines += usize::from(text > 0);
-            chars += text;
-        }
-        if lines < COLUMN_ROWS_MIN || chars < lines * COLUMN_CHARS_MIN {
-            return (end, Vec::new());
-        }
-    }
-    (end, gaps)
+    let running = (0..=gaps.len()).all(|column| {
+        let lines = line_widths(&rows[from..sure], column);
+        let chars: usize = lines.iter().map(|(_, chars)| chars).sum();
+        lines.len() >= COLUMN_ROWS_MIN && chars >= lines.len() * COLUMN_CHARS_MIN
+    });
+    running.then_some(Columns { from, end: sure, gaps })
+}
+
+/// A column narrower than this many characters holds lines, not paragraphs.
+const LINE_CHARS_MIN: f64 = 20.0;
+
+/// How many of the gaps lie to the left of a fragment.
+fn column_of(fragment: &Fragment, gaps: &[(f64, f64)]) -> usize {
+    gaps.iter().filter(|gap| fragment.x0 >= gap.1 - 0.01).count()
 }
 
 fn inner_gaps(row: &[Fragment]) -> Vec<(f64, f64)> {
@@ -213,7 +274,7 @@ fn inner_gaps(row: &[Fragment]) -> Vec<(f64, f64)> {
 
 /// What a row leaves of the gaps: the parts that none of its fragments cover.
 fn narrow(gaps: &[(f64, f64)], row: &[Fragment]) -> Vec<(f64, f64)> {
-    let least = row.first().map_or(1.0, |f| f.size) * 0.6;
+    let least = row.first().map_or(1.0, |f| f.size) * COLUMN_GAP;
     gaps.iter()
         .filter_map(|(from, to)| {
             let (mut from, mut to) = (*from, *to);
@@ -235,18 +296,22 @@ fn narrow(gaps: &[(f64, f64)], row: &[Fragment]) -> Vec<(f64, f64)> {
 
 /// A whole row as one line; far-apart fragments are cells.
 fn row_line(row: &[Fragment]) -> Line {
-    line_of(&row.iter().collect::<Vec<_>>())
+    line_of(&row.iter().collect::<Vec<_>>(), CELL_GAP)
 }
 
-fn line_of(fragments: &[&Fragment]) -> Line {
+/// Fragments further apart than `cell_gap` times the font size are cells.
+fn line_of(fragments: &[&Fragment], cell_gap: f64) -> Line {
     let mut text = String::new();
+    let first = fragments[0];
+    let mut ends = first.x1;
     for fragment in fragments {
         if !text.is_empty() {
-            text.push_str(" | ");
+            let far = fragment.x0 - ends > cell_gap * fragment.size.max(first.size);
+            text.push_str(if far { " | " } else { " " });
         }
         text.push_str(fragment.text.trim());
+        ends = fragment.x1;
     }
-    let first = fragments[0];
     Line {
         text,
         x0: first.x0,
@@ -274,9 +339,10 @@ fn join(lines: Vec<Line>, paragraphs: &mut Vec<String>) {
                 let per_char = (line.x1 - line.x0) / chars;
                 let first_word = line.text.split(' ').next().unwrap_or_default().chars().count() as f64;
                 let full = right - before.x1 < (first_word + 1.5) * per_char + 0.5 * size;
+                let narrow = right - left < LINE_CHARS_MIN * per_char;
                 let row = before.text.contains(" | ") || line.text.contains(" | ");
                 let indented = line.x0 - left > 0.8 * size && line.x0 - before.x0 > 0.8 * size;
-                if !full || row || begins_item(&line.text) || indented {
+                if !full || narrow || row || begins_item(&line.text) || indented {
                     paragraph.push('\n');
                 } else if !undo_hyphen(&mut paragraph, &line.text) {
                     paragraph.push(' ');

@@ -92,6 +92,8 @@ fn page(
                 program.extend_from_slice(&pdf.unpack(&stream)?);
                 // The parts are one program, but no token crosses their border.
                 program.push(b'\n');
+            } else if pdf.rebuilt {
+                return malformed(DAMAGED);
             }
             if program.len() > PDF_STREAM_BYTES_MAX {
                 return malformed("A page of the PDF is larger than a document may have.");
