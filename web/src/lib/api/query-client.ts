@@ -21,6 +21,8 @@ export const queryClient = new QueryClient({
 		queries: {
 			// Hints name what changed, so data stays fresh until then; a reconnect re-reads what is on screen.
 			staleTime: 60_000,
+			// A property that is first read after a result arrived (by a component loaded late) must not be stale.
+			notifyOnChangeProps: 'all',
 			networkMode: 'always',
 			refetchOnWindowFocus: false,
 			retry: (count, error) => count < 2 && error instanceof ApiProblem && (error.status === 0 || error.status >= 502),
