@@ -121,6 +121,7 @@ codes! {
     RateLimited = 429 "RATE_LIMITED",
     SignInLocked = 429 "SIGN_IN_LOCKED",
     InternalError = 500 "INTERNAL_ERROR",
+    ProviderUpstreamError = 502 "PROVIDER_UPSTREAM_ERROR",
     EmbeddingUpstreamError = 503 "EMBEDDING_UPSTREAM_ERROR",
     KnowledgeUnavailable = 503 "KNOWLEDGE_UNAVAILABLE",
     DatabaseUnavailable = 503 "DATABASE_UNAVAILABLE",

@@ -1,3 +1,157 @@
 //! Models: which ones an organization has, and how they are called.
+//!
+//! - [`catalog`]: the shipped providers, as data.
+//! - [`definition`]: what a provider definition is. **Decision**: custom definitions live in the
+//!   application database (`app.providers`), not in files of a configuration volume (the "Better"
+//!   of DCF-234): a save is one transaction with its credential, its audit entry and its history
+//!   row, every replica sees it at once, and no shared volume is needed.
+//! - [`providers`], [`credentials`]: changing them. Every change carries the version it started
+//!   from, is audited without values, and tells open browsers.
+//! - [`available`]: which chat models can be used now, and how one is called.
+//! - [`auto`]: the automatic choice of a model.
+//! - [`embedding`]: the organization's embedding model and the vectors it makes.
+//! - [`wire`]: the two wire formats, streaming, limits, and the errors of spec 50, section 15.
+//!
+//! Rights are checked by the caller; functions here take the organization and the actor. Keys are
+//! encrypted for their row and opened only for the request that needs them.
+//!
+//! Cost of the hot path: starting an answer reads an organization's definitions and credentials
+//! (three indexed statements, tens of rows) and opens one key; a running answer holds one
+//! connection and the buffers bounded by [`wire::WireLimits`].
 
+pub mod auto;
+pub mod available;
+pub mod catalog;
+pub mod credentials;
+pub mod definition;
+pub mod embedding;
+pub mod providers;
+pub mod secret;
+mod store;
 pub mod wire;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use sqlx::{PgConnection, PgPool};
+use tale_core::clock::SharedClock;
+use tale_core::crypto::FieldCipher;
+use tale_core::ids::OrgId;
+use tale_core::net::HostPolicy;
+use tale_core::problem::Problem;
+use tale_core::Actor;
+use tale_db::hints::{self, Hint, Topic};
+use tale_env::EnvSource;
+use tale_governance::audit::{self, AuditEntry};
+use url::Url;
+
+pub use available::{ModelEntry, ResolvedModel};
+pub use credentials::{AuthMethod, Credential, CredentialChange, NewCredential};
+pub use definition::{Capabilities, CatalogSource, EmbeddingSupport, ModelSpec, Pricing, Provider, ProviderKind, Purpose, Tier};
+pub use embedding::{EmbedError, EmbedPurpose, EmbeddingCandidate, EmbeddingChanged, EmbeddingConfig};
+pub use providers::{CatalogState, DiscoverRequest, NewProvider, ProviderChange, ProviderView, TestOutcome};
+pub use wire::{
+    ApiFormat, ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, ReasoningBlock, StreamEvent, ToolCall, ToolChoice, ToolSpec, Usage,
+    UserPart, WireLimits,
+};
+
+/// What [`Models`] is built from.
+pub struct ModelsConfig {
+    /// The application database.
+    pub pool: PgPool,
+    /// Time of changes.
+    pub clock: SharedClock,
+    /// Encrypts stored keys.
+    pub cipher: FieldCipher,
+    /// Whether private addresses are admitted (`TALE_ALLOW_PRIVATE_PROVIDER_HOSTS`).
+    pub host_policy: HostPolicy,
+    /// Where `TALE_PROVIDER_KEY_*` variables are read, at each request.
+    pub env: Arc<dyn EnvSource>,
+    /// The address of the demo model that this process runs (`http://127.0.0.1:PORT/v1`), when it
+    /// runs one. It is no stored value, because the port changes with every start.
+    pub demo_base: Option<Url>,
+    /// Bounds of each call.
+    pub limits: WireLimits,
+}
+
+/// The models room's service. Cheap to clone; clones share their connections and caches.
+#[derive(Clone)]
+pub struct Models {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    pool: PgPool,
+    clock: SharedClock,
+    cipher: FieldCipher,
+    env: Arc<dyn EnvSource>,
+    wire: wire::WireClient,
+    embedding_changed: OnceLock<Arc<dyn EmbeddingChanged>>,
+    embedding_state: embedding::State,
+    live_catalogs: Mutex<HashMap<(OrgId, String), available::CachedCatalog>>,
+}
+
+impl std::fmt::Debug for Models {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Models").finish_non_exhaustive()
+    }
+}
+
+impl Models {
+    /// Builds the service. One per process; it opens no connection yet.
+    ///
+    /// # Errors
+    /// When the TLS backend cannot start.
+    pub fn new(config: ModelsConfig) -> Result<Self, reqwest::Error> {
+        Ok(Self {
+            inner: Arc::new(Inner {
+                wire: wire::WireClient::new(config.host_policy, config.demo_base, config.limits)?,
+                pool: config.pool,
+                clock: config.clock,
+                cipher: config.cipher,
+                env: config.env,
+                embedding_changed: OnceLock::new(),
+                embedding_state: embedding::State::default(),
+                live_catalogs: Mutex::new(HashMap::new()),
+            }),
+        })
+    }
+
+    /// Plugs in who must hear, within the same transaction, that an organization's embedding model
+    /// changed (the knowledge room). Later calls change nothing.
+    pub fn on_embedding_changed(&self, listener: Arc<dyn EmbeddingChanged>) {
+        let _ = self.inner.embedding_changed.set(listener);
+    }
+
+    /// Whether this process runs the demo model.
+    #[must_use]
+    pub fn demo_available(&self) -> bool {
+        self.inner.wire.demo_base().is_some()
+    }
+}
+
+/// Writes the audit entry of a change to models and tells open browsers, in its transaction.
+async fn changed(
+    conn: &mut PgConnection,
+    clock: &SharedClock,
+    org: OrgId,
+    actor: &Actor,
+    action: &'static str,
+    resource: (&'static str, String),
+    details: serde_json::Value,
+) -> Result<(), Problem> {
+    let (resource_type, resource_id) = resource;
+    let entry = AuditEntry {
+        org: Some(org),
+        actor: actor.clone(),
+        action,
+        category: "models",
+        resource_type,
+        resource_id: Some(resource_id),
+        details,
+        at: clock.now(),
+    };
+    audit::record(conn, &entry).await?;
+    hints::notify(conn, &Hint::new(org, Topic::Providers)).await?;
+    Ok(())
+}

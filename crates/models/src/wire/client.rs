@@ -188,6 +188,9 @@ impl WireClient {
     /// The request's URL, judged by the host policy. Names are judged again when they are resolved.
     fn admit(&self, target: &Target, path: &[&str]) -> Result<Url, ModelError> {
         let mut url = target.base.clone();
+        // The Anthropic format's root has no version; a pasted one is not doubled.
+        let versioned = url.path().trim_end_matches('/').ends_with("/v1");
+        let path = path.strip_prefix(&["v1"]).filter(|_| versioned).unwrap_or(path);
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }

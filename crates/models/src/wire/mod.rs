@@ -29,9 +29,9 @@ use serde_json::Value;
 use url::Url;
 
 pub use client::WireClient;
-pub(crate) use embeddings::{EmbeddingAnswer, EmbeddingRefusal};
+pub(crate) use embeddings::EmbeddingRefusal;
 pub use error::{ModelError, ModelErrorCode};
-pub use listing::ListedModel;
+pub use listing::{ListedKind, ListedModel};
 pub use sse::{SseEvent, SseParser, SseTooLarge};
 
 /// The wire format of an endpoint.
@@ -133,6 +133,8 @@ pub struct ModelFacts {
     pub reasoning: bool,
     /// How it is asked to think in the Anthropic format.
     pub thinking: ThinkingStyle,
+    /// Whether it knows the effort above `high` in the OpenAI format.
+    pub xhigh: bool,
 }
 
 /// One request to a chat model.

@@ -27,7 +27,7 @@ fn target(upstream: &FakeUpstream, format: ApiFormat) -> Target {
 }
 
 fn facts() -> ModelFacts {
-    ModelFacts { id: "fake-chat".into(), max_output_tokens: Some(8_000), reasoning: true, thinking: ThinkingStyle::Budget }
+    ModelFacts { id: "fake-chat".into(), max_output_tokens: Some(8_000), reasoning: true, thinking: ThinkingStyle::Budget, xhigh: false }
 }
 
 fn question() -> ChatRequest {

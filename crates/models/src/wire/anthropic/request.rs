@@ -159,7 +159,7 @@ mod tests {
     use crate::wire::ToolSpec;
 
     fn facts(ceiling: Option<u32>) -> ModelFacts {
-        ModelFacts { id: "claude".to_owned(), max_output_tokens: ceiling, reasoning: true, thinking: ThinkingStyle::Budget }
+        ModelFacts { id: "claude".to_owned(), max_output_tokens: ceiling, reasoning: true, thinking: ThinkingStyle::Budget, xhigh: false }
     }
 
     fn loop_request(effort: Option<Effort>) -> ChatRequest {

@@ -213,11 +213,9 @@ impl Decoder {
             }
         };
         let slot = &mut self.slots[at];
-        if slot.given_id.is_none() && !slot.announced {
-            if let Some(id) = id {
-                slot.call.id.clone_from(&id);
-                slot.given_id = Some(id);
-            }
+        if let Some(id) = id.filter(|_| slot.given_id.is_none() && !slot.announced) {
+            slot.call.id.clone_from(&id);
+            slot.given_id = Some(id);
         }
         match name {
             Some(name) if slot.call.name.is_empty() => slot.call.name = name,
@@ -318,10 +316,10 @@ fn read_usage(usage: &Value) -> Option<Usage> {
         .or_else(|| first(&["prompt_cache_hit_tokens", "cached_tokens"]));
     let (input, mut output) = (input.unwrap_or(0), output.unwrap_or(0));
     // One vendor counts reasoning beside the completion instead of inside it; the total gives it away.
-    if let (Some(reasoning), Some(total)) = (reasoning, first(&["total_tokens"])) {
-        if reasoning > 0 && total == input + output + reasoning {
-            output += reasoning;
-        }
+    if let (Some(reasoning), Some(total)) = (reasoning, first(&["total_tokens"]))
+        && total == input + output + reasoning
+    {
+        output += reasoning;
     }
     Some(Usage { input_tokens: input, output_tokens: output, reasoning_tokens: reasoning, cached_input_tokens: cached })
 }

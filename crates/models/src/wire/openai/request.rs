@@ -39,18 +39,18 @@ pub(in crate::wire) fn body(facts: &ModelFacts, dialect: WireDialect, request: &
         body.insert(name.to_owned(), json!(tokens));
     }
     if let Some(effort) = request.effort.filter(|_| facts.reasoning) {
-        body.insert("reasoning_effort".to_owned(), json!(effort_word(effort, dialect)));
+        body.insert("reasoning_effort".to_owned(), json!(effort_word(effort, facts.xhigh)));
     }
     Value::Object(body)
 }
 
-/// The classic dialect knows three steps; the modern one has a fourth above them.
-fn effort_word(effort: Effort, dialect: WireDialect) -> &'static str {
-    match (effort, dialect) {
-        (Effort::Low, _) => "low",
-        (Effort::Medium, _) => "medium",
-        (Effort::High, _) | (Effort::Extra | Effort::Max, WireDialect::Classic) => "high",
-        (Effort::Extra | Effort::Max, WireDialect::OpenAiModern) => "xhigh",
+/// Three steps are understood by every model with the knob; newer ones have a fourth above them.
+fn effort_word(effort: Effort, xhigh: bool) -> &'static str {
+    match effort {
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::Extra | Effort::Max if xhigh => "xhigh",
+        Effort::High | Effort::Extra | Effort::Max => "high",
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
     use crate::wire::{ThinkingStyle, ToolSpec};
 
     fn facts(reasoning: bool) -> ModelFacts {
-        ModelFacts { id: "m-1".to_owned(), max_output_tokens: Some(4_096), reasoning, thinking: ThinkingStyle::Budget }
+        ModelFacts { id: "m-1".to_owned(), max_output_tokens: Some(4_096), reasoning, thinking: ThinkingStyle::Budget, xhigh: false }
     }
 
     fn request() -> ChatRequest {
@@ -192,7 +192,8 @@ mod tests {
         let classic = body(&facts(true), WireDialect::Classic, &request(), true);
         assert_eq!(classic["max_tokens"], 1_000);
         assert_eq!(classic["reasoning_effort"], "high");
-        let modern = body(&facts(true), WireDialect::OpenAiModern, &request(), false);
+        let newer = ModelFacts { xhigh: true, ..facts(true) };
+        let modern = body(&newer, WireDialect::OpenAiModern, &request(), false);
         assert_eq!(modern["max_completion_tokens"], 1_000);
         assert!(modern.get("max_tokens").is_none());
         assert!(modern.get("stream_options").is_none());

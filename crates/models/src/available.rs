@@ -1,0 +1,330 @@
+//! Which chat models an organization can use now, and how one is called.
+
+use std::sync::{Arc, PoisonError};
+
+use chrono::{DateTime, Utc};
+use futures::stream::BoxStream;
+use secrecy::SecretString;
+use serde_json::json;
+use sqlx::PgConnection;
+use tale_core::ids::{CredentialId, OrgId};
+use tale_core::problem::{Code, Problem};
+use tokio_util::sync::CancellationToken;
+
+use crate::credentials::{AuthMethod, Credential, allowlist_is_the_list, secret_context};
+use crate::definition::{Capabilities, ModelSpec, Pricing, Provider, ProviderKind, Purpose, Tier};
+use crate::secret::env_key;
+use crate::wire::{ApiFormat, ChatRequest, ModelError, ModelFacts, StreamEvent, Target};
+use crate::{Models, catalog, store};
+
+/// Live lists held in memory, at most.
+const MAX_CACHED_CATALOGS: usize = 256;
+
+/// A live list as last read from the database.
+pub(crate) struct CachedCatalog {
+    fetched_at: DateTime<Utc>,
+    models: Arc<Vec<ModelSpec>>,
+}
+
+/// A chat model that can be used now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelEntry {
+    /// The provider.
+    pub provider_slug: String,
+    /// The provider's label.
+    pub provider_name: String,
+    /// The provider's name of the model.
+    pub id: String,
+    /// A readable name.
+    pub display_name: String,
+    /// The context window in tokens.
+    pub context_window: u32,
+    /// The largest answer in tokens, when known.
+    pub max_output_tokens: Option<u32>,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// Whether this is the demo model.
+    pub demo: bool,
+    /// Prices, where known.
+    pub pricing: Option<Pricing>,
+    /// Its class, where curated.
+    pub tier: Option<Tier>,
+    /// Words about it: `demo`, `fast`, `balanced`, `capable`.
+    pub tags: Vec<&'static str>,
+}
+
+/// A model with everything that a call needs.
+#[derive(Debug, Clone)]
+pub struct ResolvedModel {
+    /// The provider.
+    pub provider_slug: String,
+    /// The provider's label.
+    pub provider_name: String,
+    /// The provider's name of the model.
+    pub model_id: String,
+    /// A readable name.
+    pub display_name: String,
+    /// The context window in tokens.
+    pub context_window: u32,
+    /// The largest answer in tokens, when known.
+    pub max_output_tokens: Option<u32>,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// Prices, where known.
+    pub pricing: Option<Pricing>,
+    /// Whether this is the demo model.
+    pub demo: bool,
+    /// The credential in use; none for the demo model.
+    pub credential: Option<CredentialId>,
+    /// Wire format, address and key.
+    pub target: Target,
+    /// What the wire must know.
+    pub facts: ModelFacts,
+}
+
+/// A provider with what decides about its availability.
+pub(crate) struct Loaded {
+    pub(crate) provider: Provider,
+    pub(crate) credentials: Vec<Credential>,
+    pub(crate) models: Arc<Vec<ModelSpec>>,
+}
+
+impl Loaded {
+    /// The credential that serves `model`: the default one when it may, else the first enabled one
+    /// that may (MOD-26, MOD-54).
+    pub(crate) fn serving(&self, model: &str) -> Option<&Credential> {
+        // `credentials` is ordered with the default first.
+        self.credentials.iter().find(|credential| credential.enabled && credential.allows(model) && (!allowlist_is_the_list(&self.provider) || !credential.model_allowlist.is_empty()))
+    }
+}
+
+impl Models {
+    /// The chat models that the organization can use now (CHT-32): those that an enabled credential
+    /// serves, grouped by provider. The demo model is among them while it runs.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn chat_models(&self, org: OrgId) -> Result<Vec<ModelEntry>, Problem> {
+        let mut conn = self.inner.pool.acquire().await?;
+        let loaded = self.load(&mut conn, org).await?;
+        Ok(loaded.iter().flat_map(|one| self.entries_of(one)).collect())
+    }
+
+    fn entries_of<'a>(&'a self, one: &'a Loaded) -> impl Iterator<Item = ModelEntry> + 'a {
+        let demo = one.provider.kind == ProviderKind::Demo;
+        let usable = move |model: &&ModelSpec| model.serves(Purpose::Chat) && if demo { self.demo_available() } else { one.serving(&model.id).is_some() };
+        one.models.iter().filter(usable).map(move |model| ModelEntry {
+            provider_slug: one.provider.slug.clone(),
+            provider_name: one.provider.display_name.clone(),
+            id: model.id.clone(),
+            display_name: model.name().to_owned(),
+            context_window: model.context_window,
+            max_output_tokens: model.max_output_tokens,
+            capabilities: model.capabilities,
+            demo,
+            pricing: model.pricing,
+            tier: model.tier,
+            tags: demo.then_some("demo").into_iter().chain(model.tier.map(Tier::text)).collect(),
+        })
+    }
+
+    /// Turns a model's id, and the provider's slug when given, into something that can be called.
+    ///
+    /// # Errors
+    /// `CHAT_PROVIDER_UNKNOWN`, `CHAT_MODEL_NOT_ON_PROVIDER`, `CHAT_MODEL_UNKNOWN`,
+    /// `CHAT_MODEL_AMBIGUOUS` with `data.providers`, `CREDENTIAL_ENV_MISSING`.
+    pub async fn resolve_chat(&self, org: OrgId, model: &str, provider: Option<&str>) -> Result<ResolvedModel, Problem> {
+        let mut conn = self.inner.pool.acquire().await?;
+        let loaded = self.load(&mut conn, org).await?;
+        let serves = |one: &&Loaded| self.entries_of(one).any(|entry| entry.id == model);
+        let one = match provider {
+            Some(slug) => {
+                let one = loaded.iter().find(|one| one.provider.slug == slug && self.entries_of(one).next().is_some()).ok_or_else(|| {
+                    Problem::new(Code::ChatProviderUnknown, "This provider is not available for chat in this organization. Choose a model from the list.")
+                })?;
+                if !serves(&one) {
+                    return Err(Problem::new(
+                        Code::ChatModelNotOnProvider,
+                        format!("{} does not offer this model here. Choose a model from the list.", one.provider.display_name),
+                    ));
+                }
+                one
+            }
+            None => {
+                let serving: Vec<&Loaded> = loaded.iter().filter(serves).collect();
+                match serving.as_slice() {
+                    [one] => *one,
+                    [] => {
+                        return Err(Problem::new(Code::ChatModelUnknown, "This model is not available in this organization. Choose a model from the list."));
+                    }
+                    several => {
+                        let slugs: Vec<&str> = several.iter().map(|one| one.provider.slug.as_str()).collect();
+                        return Err(Problem::new(Code::ChatModelAmbiguous, "Several providers offer this model. Name the provider, too.")
+                            .with_data(json!({ "providers": slugs })));
+                    }
+                }
+            }
+        };
+        let unknown = || Problem::new(Code::ChatModelUnknown, "This model is not available in this organization. Choose a model from the list.");
+        let spec = one.models.iter().find(|spec| spec.id == model).ok_or_else(unknown)?;
+        let credential = one.serving(model);
+        let target = self.target(&mut conn, org, &one.provider, credential).await?;
+        Ok(ResolvedModel {
+            provider_slug: one.provider.slug.clone(),
+            provider_name: one.provider.display_name.clone(),
+            model_id: spec.id.clone(),
+            display_name: spec.name().to_owned(),
+            context_window: spec.context_window,
+            max_output_tokens: spec.max_output_tokens,
+            capabilities: spec.capabilities,
+            pricing: spec.pricing,
+            demo: one.provider.kind == ProviderKind::Demo,
+            credential: credential.map(|credential| credential.id),
+            target,
+            facts: facts_of(spec),
+        })
+    }
+
+    /// Starts an answer. See [`crate::wire::WireClient::chat`].
+    ///
+    /// # Errors
+    /// A [`ModelError`] when the provider refuses or cannot be reached.
+    pub async fn stream(
+        &self,
+        model: &ResolvedModel,
+        request: ChatRequest,
+        cancel: CancellationToken,
+    ) -> Result<BoxStream<'static, Result<StreamEvent, ModelError>>, ModelError> {
+        self.inner.wire.chat(&model.target, &model.facts, &request, cancel).await
+    }
+
+    /// Everything that decides about availability: custom providers first (the demo before the
+    /// others), then the shipped ones that have a credential.
+    pub(crate) async fn load(&self, conn: &mut PgConnection, org: OrgId) -> Result<Vec<Loaded>, Problem> {
+        let credentials = store::credentials::list(conn, org).await?;
+        let own = store::providers::list(conn, org).await?;
+        let shipped = catalog::shipped().iter().filter(|provider| credentials.iter().any(|credential| credential.provider_slug == provider.slug));
+        let providers: Vec<Provider> = own.into_iter().chain(shipped.cloned()).collect();
+        let live = providers.iter().any(|provider| provider.catalog_source.is_live() && provider.models.is_empty());
+        let states = if live { store::providers::catalogs(conn, org).await? } else { Vec::new() };
+        let mut loaded = Vec::with_capacity(providers.len());
+        for provider in providers {
+            let credentials: Vec<Credential> = credentials.iter().filter(|credential| credential.provider_slug == provider.slug).cloned().collect();
+            let fetched_at = states.iter().find(|state| state.slug == provider.slug).and_then(|state| state.fetched_at);
+            let models = self.models_of(conn, org, &provider, &credentials, fetched_at).await?;
+            loaded.push(Loaded { provider, credentials, models });
+        }
+        Ok(loaded)
+    }
+
+    /// The provider's models: those of its definition, else its live list, else its allowlists.
+    async fn models_of(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        provider: &Provider,
+        credentials: &[Credential],
+        fetched_at: Option<DateTime<Utc>>,
+    ) -> Result<Arc<Vec<ModelSpec>>, sqlx::Error> {
+        if !provider.models.is_empty() {
+            return Ok(Arc::new(provider.models.clone()));
+        }
+        if provider.catalog_source.is_live() {
+            return match fetched_at {
+                Some(fetched_at) => self.live_catalog(conn, org, &provider.slug, fetched_at).await,
+                None => Ok(Arc::default()),
+            };
+        }
+        let mut ids: Vec<&str> = credentials.iter().filter(|credential| credential.enabled).flat_map(|credential| &credential.model_allowlist).map(String::as_str).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(Arc::new(ids.into_iter().map(ModelSpec::unknown).collect()))
+    }
+
+    /// A live list holds hundreds of models, so it is read again only when it changed.
+    async fn live_catalog(&self, conn: &mut PgConnection, org: OrgId, slug: &str, fetched_at: DateTime<Utc>) -> Result<Arc<Vec<ModelSpec>>, sqlx::Error> {
+        let key = (org, slug.to_owned());
+        let held = self.inner.live_catalogs.lock().unwrap_or_else(PoisonError::into_inner).get(&key).filter(|held| held.fetched_at == fetched_at).map(|held| held.models.clone());
+        if let Some(models) = held {
+            return Ok(models);
+        }
+        let models = Arc::new(store::providers::catalog_models(conn, org, slug).await?);
+        let mut cache = self.inner.live_catalogs.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= MAX_CACHED_CATALOGS {
+            cache.clear();
+        }
+        cache.insert(key, CachedCatalog { fetched_at, models: models.clone() });
+        Ok(models)
+    }
+
+    /// Address and key of a call through `credential`.
+    pub(crate) async fn target(&self, conn: &mut PgConnection, org: OrgId, provider: &Provider, credential: Option<&Credential>) -> Result<Target, Problem> {
+        let demo = provider.kind == ProviderKind::Demo;
+        let base = if demo {
+            self.inner.wire.demo_base().cloned()
+        } else {
+            credential.and_then(|credential| credential.endpoint.clone()).or_else(|| provider.base_url.clone())
+        };
+        let base = base.ok_or_else(|| Problem::new(Code::ProviderUnknown, format!("{} has no address. Edit its credential and enter the endpoint.", provider.display_name)))?;
+        let secret = match credential {
+            Some(credential) => self.secret_of(conn, org, credential).await?,
+            None => None,
+        };
+        Ok(Target { format: provider.api_format, dialect: provider.wire_dialect, base, secret, demo })
+    }
+
+    async fn secret_of(&self, conn: &mut PgConnection, org: OrgId, credential: &Credential) -> Result<Option<SecretString>, Problem> {
+        match credential.auth_method {
+            AuthMethod::None => Ok(None),
+            AuthMethod::Env => {
+                let name = credential.secret_env.as_deref().unwrap_or_default();
+                env_key(self.inner.env.as_ref(), name).map(Some).ok_or_else(|| {
+                    Problem::new(
+                        Code::CredentialEnvMissing,
+                        format!("The environment variable {name} is not set in this process. Set it, restart Tale, and try again."),
+                    )
+                    .with_data(json!({ "variable": name }))
+                })
+            }
+            AuthMethod::ApiKey => {
+                let sealed = store::credentials::sealed_secret(conn, org, credential.id).await?.unwrap_or_default();
+                let key = self.inner.cipher.open(&secret_context(credential.id), &sealed).map_err(|error| {
+                    Problem::new(
+                        Code::CredentialSecretInvalid,
+                        "The stored API key can no longer be decrypted, because ENCRYPTION_SECRET_HEX has changed. Enter the key again on the providers page.",
+                    )
+                    .because(error)
+                })?;
+                Ok(Some(SecretString::from(key)))
+            }
+        }
+    }
+}
+
+impl Tier {
+    /// The word shown as a tag.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Balanced => "balanced",
+            Self::Capable => "capable",
+        }
+    }
+}
+
+/// What the wire must know about a model.
+pub(crate) fn facts_of(spec: &ModelSpec) -> ModelFacts {
+    ModelFacts {
+        id: spec.id.clone(),
+        max_output_tokens: spec.max_output_tokens,
+        reasoning: spec.capabilities.reasoning,
+        thinking: spec.thinking,
+        xhigh: spec.xhigh,
+    }
+}
+
+/// Whether vectors can be asked for in this format.
+pub(crate) fn embeds(format: ApiFormat) -> bool {
+    format == ApiFormat::OpenAi
+}
