@@ -194,6 +194,27 @@ impl Blobs {
         self.0.as_deref().ok_or(BlobError::Unconfigured)
     }
 
+    /// Asks the store for its bucket. A refusal counts as an answer: a key that may use objects
+    /// need not see the bucket.
+    ///
+    /// # Errors
+    /// When the store cannot be reached or the bucket is absent.
+    pub async fn ping(&self) -> Result<(), BlobError> {
+        let store = self.store()?;
+        match store.send(Method::HEAD, &store.bucket_url(), &[]).await {
+            Ok(_) | Err(BlobError::Refused { status: 403, .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The origin that browsers exchange files with; empty without a store.
+    #[must_use]
+    pub fn public_origin(&self) -> String {
+        self.store().map_or_else(|_| String::new(), |store| {
+            store.config.public_endpoint.as_ref().unwrap_or(&store.config.endpoint).origin().ascii_serialization()
+        })
+    }
+
     /// Makes sure the bucket exists: asks first and creates it only when it is absent (DCF-84).
     ///
     /// # Errors

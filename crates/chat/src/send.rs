@@ -10,9 +10,10 @@ use sqlx::PgConnection;
 use tale_core::ids::{FileId, MessageId, ThreadId};
 use tale_core::limits::MAX_MESSAGE_CHARS;
 use tale_core::{Code, Problem};
-use tale_knowledge::{Attachment, Knowledge};
+use tale_knowledge::Knowledge;
+use tale_knowledge::files::Attachment;
 use tale_models::ResolvedModel;
-use tale_models::auto::AutoInput;
+use tale_models::auto::{AutoInput, NoPick};
 use tale_models::wire::Effort;
 
 use crate::message;
@@ -434,15 +435,18 @@ async fn choose(inner: &Inner, owner: &Owner, request: &SendRequest, content: &s
         ModelChoice::Named { model, provider } => inner.models.resolve_chat(owner.org, model, provider.as_deref()).await,
         ModelChoice::Auto => {
             let entries = inner.models.chat_models(owner.org).await?;
-            if entries.is_empty() {
-                return Err(Problem::new(Code::ChatModelUnknown, "No AI provider is connected yet. Ask an administrator to add one under Settings > AI providers."));
-            }
             let input = AutoInput::of(content, files.iter().any(|file| file.image), files.iter().any(|file| !file.image));
-            let pick = tale_models::auto::pick(&entries, &input)
-                .ok_or_else(|| Problem::new(Code::ChatModelNoVision, "None of the models can see images. Remove the image, or add a model that can."))?;
+            let pick = tale_models::auto::pick(&entries, &input).map_err(|reason| match reason {
+                NoPick::NoVision => Problem::new(Code::ChatModelNoVision, "None of the models can see images. Remove the image, or add a model that can."),
+                NoPick::NoModel => no_model(),
+            })?;
             inner.models.resolve_chat(owner.org, &pick.id, Some(&pick.provider_slug)).await
         }
     }
+}
+
+fn no_model() -> Problem {
+    Problem::new(Code::ChatModelUnknown, "No AI provider is connected yet. Ask an administrator to add one under Settings > AI providers.")
 }
 
 fn checked_output(model: &ResolvedModel, wanted: Option<u32>) -> Result<(), Problem> {

@@ -10,6 +10,7 @@ use tale_core::clock::SharedClock;
 use tale_core::ids::{OrgId, ThreadId, UserId};
 use tale_core::page::CursorSigner;
 use tale_core::{Actor, Problem};
+use tale_extract::ExtractProgram;
 use tale_identity::{Caller, Identity};
 use tale_knowledge::Knowledge;
 use tale_models::Models;
@@ -43,6 +44,8 @@ pub struct ChatConfig {
     pub cursors: CursorSigner,
     /// People and their preferences.
     pub identity: Identity,
+    /// The program that turns fetched pages into text.
+    pub extract: ExtractProgram,
 }
 
 /// Chats of an organization's people. Cheap to clone.
@@ -116,7 +119,7 @@ impl Chat {
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             draining: AtomicBool::new(false),
-            web: WebReader::new().map_err(Problem::internal)?,
+            web: WebReader::new(config.extract).map_err(Problem::internal)?,
         })))
     }
 

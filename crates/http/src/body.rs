@@ -4,6 +4,8 @@
 //! only when the handler asks: [`Body::read`] comes after the permission check, so a caller
 //! without the right learns nothing from validation (ERR-4).
 
+use std::time::Duration;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -17,6 +19,9 @@ use crate::problem::HttpProblem;
 
 /// Largest whole number that survives JavaScript: 2^53 − 1 (API-10).
 const MAX_SAFE_INTEGER: u64 = 9_007_199_254_740_991;
+
+/// Longest time to send a body (API-17).
+const BODY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Deepest nesting of a body.
 const MAX_DEPTH: usize = 64;
@@ -59,7 +64,9 @@ pub async fn read_limited(request: Request, cap: usize) -> Result<Bytes, HttpPro
     if declared.is_some_and(|length| length > cap as u64) {
         return Err(too_large().into());
     }
-    match Limited::new(request.into_body(), cap).collect().await {
+    let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(request.into_body(), cap).collect()).await;
+    let read = read.map_err(|_| Problem::new(Code::RequestTimeout, "The request body did not arrive within 15 minutes. Send it again."))?;
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large().into()),
         Err(error) => Err(Problem::new(Code::InvalidBody, "The request body could not be read to its end. Send it again.").because(error).into()),

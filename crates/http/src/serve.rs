@@ -22,9 +22,6 @@ const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Longest time to send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Longest time to send a request's body (API-17).
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
-
 /// Accepts connections until `stop`, then lets what runs finish, at most `drain`.
 pub async fn serve<S>(listener: TcpListener, service: S, stop: CancellationToken, drain: Duration)
 where

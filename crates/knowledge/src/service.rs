@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use tale_blobs::Blobs;
 use tale_core::Problem;
 use tale_core::clock::SharedClock;
@@ -113,33 +113,31 @@ impl Knowledge {
     }
 
     /// Queues every file that a newly saved embedding model concerns and says how many (EMB-4,
-    /// IDX-15). Saving the same model again queues what failed for a cause its settings can cure.
+    /// IDX-15), in the transaction that saves it. Saving the same model again queues what failed
+    /// for a cause its settings can cure.
     ///
     /// # Errors
     /// The databases' trouble.
-    pub async fn embedding_saved(&self, org: OrgId, model: &EmbeddingModel) -> Result<usize, Problem> {
+    pub async fn embedding_saved(&self, conn: &mut PgConnection, org: OrgId, model: &EmbeddingModel) -> Result<usize, Problem> {
         if self.corpus_width().await?.is_none_or(|width| width == model.dimensions) {
             dense::ensure_index(self.corpus(), model.dimensions).await?;
         }
-        let mut tx = self.app().begin().await?;
-        let waiting = files::take_unembedded(&mut tx, org, &model.stamp(), self.clock().now()).await?;
+        let waiting = files::take_unembedded(&mut *conn, org, &model.stamp(), self.clock().now()).await?;
         for file in &waiting {
-            indexing::enqueue_embed(&mut tx, org, *file).await?;
+            indexing::enqueue_embed(&mut *conn, org, *file).await?;
         }
-        tale_db::hints::notify(&mut tx, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Documents)).await?;
-        tx.commit().await?;
+        tale_db::hints::notify(conn, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Documents)).await?;
         Ok(waiting.len())
     }
 
-    /// The organization's embedding model was removed: its documents go on by words alone (EMB-6).
+    /// The organization's embedding model is removed, in the transaction that removes it: its
+    /// documents go on by words alone (EMB-6).
     ///
     /// # Errors
     /// The database's trouble.
-    pub async fn embedding_removed(&self, org: OrgId) -> Result<(), Problem> {
-        let mut tx = self.app().begin().await?;
-        files::forget_embedding(&mut tx, org, indexing::NOT_CONFIGURED).await?;
-        tale_db::hints::notify(&mut tx, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Documents)).await?;
-        tx.commit().await?;
+    pub async fn embedding_removed(&self, conn: &mut PgConnection, org: OrgId) -> Result<(), Problem> {
+        files::forget_embedding(&mut *conn, org, indexing::NOT_CONFIGURED).await?;
+        tale_db::hints::notify(conn, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Documents)).await?;
         Ok(())
     }
 
@@ -152,6 +150,15 @@ impl Knowledge {
         let (documents, embedded, waiting) = files::corpus_counts(&mut conn, org).await?;
         let count = |value: i64| u64::try_from(value).unwrap_or_default();
         Ok(CorpusCounts { documents: count(documents), embedded: count(embedded), waiting: count(waiting) })
+    }
+
+    /// Asks the knowledge database for a sign of life.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn ping(&self) -> Result<(), Problem> {
+        corpus::ping(self.corpus()).await?;
+        Ok(())
     }
 
     /// Both legs of the search.

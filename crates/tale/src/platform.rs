@@ -143,6 +143,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         // The rest of Tale works without files; uploads say what is wrong.
         tracing::warn!(error = %error, "the object store cannot be used; uploads fail until it can");
     }
+    let extract = tale_extract::ExtractProgram::this_binary().map_err(StartError::other)?;
     let keyword = Keyword::new(corpus.clone(), &parts.data_dir);
     let knowledge = Knowledge::new(KnowledgeParts {
         app: app_db.clone(),
@@ -152,7 +153,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         keyword: keyword.clone(),
         clock: clock.clone(),
         temp_dir: parts.work_dir,
-        extract: tale_extract::ExtractProgram::this_binary().map_err(StartError::other)?,
+        extract: extract.clone(),
     });
     models.on_embedding_changed(Arc::new(EmbeddingJobs(knowledge.clone())));
     let cursors = CursorSigner::new(settings.secrets.instance_hex.expose_secret().as_bytes());
@@ -163,6 +164,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         clock: clock.clone(),
         cursors: cursors.clone(),
         identity: identity.clone(),
+        extract,
     })
     .map_err(StartError::other)?;
     let hints = HintHub::new();

@@ -9,10 +9,8 @@ use tale_core::ids::{MessageId, OrgId, ThreadId, UserId};
 pub(crate) struct ThreadRow {
     pub id: ThreadId,
     pub title: Option<String>,
-    pub title_source: String,
     pub reasoning_effort: Option<String>,
     pub active_leaf: Option<MessageId>,
-    pub forked_from: Option<ThreadId>,
     pub unread: bool,
     pub pinned_at: Option<DateTime<Utc>>,
     pub archived_at: Option<DateTime<Utc>>,
@@ -51,7 +49,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewThread<'_>) -> sqlx
 /// The owner's chat, unless it is in the trash. `lock` holds the row until the transaction ends.
 pub(crate) async fn find(conn: &mut PgConnection, org: OrgId, owner: UserId, id: ThreadId) -> sqlx::Result<Option<ThreadRow>> {
     sqlx::query_as(
-        "SELECT t.id, t.title, t.title_source, t.reasoning_effort, t.active_leaf, t.forked_from, t.unread, t.pinned_at,
+        "SELECT t.id, t.title, t.reasoning_effort, t.active_leaf, t.unread, t.pinned_at,
                 t.archived_at, t.created_at, t.updated_at,
                 EXISTS (SELECT 1 FROM app.generations g WHERE g.org_id = t.org_id AND g.thread_id = t.id) AS running
            FROM app.threads t
@@ -92,7 +90,7 @@ pub(crate) struct ListFilter<'a> {
 pub(crate) async fn list(conn: &mut PgConnection, filter: &ListFilter<'_>) -> sqlx::Result<Vec<ThreadRow>> {
     let (before_at, before_id) = filter.before.unzip();
     sqlx::query_as(
-        "SELECT t.id, t.title, t.title_source, t.reasoning_effort, t.active_leaf, t.forked_from, t.unread, t.pinned_at,
+        "SELECT t.id, t.title, t.reasoning_effort, t.active_leaf, t.unread, t.pinned_at,
                 t.archived_at, t.created_at, t.updated_at,
                 EXISTS (SELECT 1 FROM app.generations g WHERE g.org_id = t.org_id AND g.thread_id = t.id) AS running
            FROM app.threads t

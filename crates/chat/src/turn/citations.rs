@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use tale_core::ids::ChunkId;
-use tale_knowledge::Hit;
+use tale_knowledge::search::Hit;
 
 use crate::parts::Part;
 

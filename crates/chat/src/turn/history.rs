@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tale_core::Problem;
 use tale_core::ids::{FileId, OrgId, ThreadId};
-use tale_knowledge::{Attachment, AttachmentState, Reach};
+use tale_knowledge::files::{Attachment, AttachmentState};
+use tale_knowledge::reach::Reach;
 use tale_models::wire::{ChatMessage, UserPart};
 
 use super::context::{Block, assistant_messages, is_reply};

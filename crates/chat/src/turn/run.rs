@@ -7,9 +7,9 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tale_core::ids::UserId;
 use tale_identity::Caller;
-use tale_knowledge::Reach;
+use tale_knowledge::reach::Reach;
 use tale_models::ResolvedModel;
-use tale_models::wire::{ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, StreamEvent, ToolCall, ToolChoice};
+use tale_models::wire::{ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, StreamEvent, ToolCall, ToolChoice};
 
 use super::citations::Citations;
 use super::context::{Block, assistant_messages, estimate_tokens, fit};
@@ -240,13 +240,3 @@ fn finish_text(reason: FinishReason) -> &'static str {
     }
 }
 
-/// The last user text of a conversation.
-pub(crate) fn last_question(messages: &[ChatMessage]) -> Option<String> {
-    messages.iter().rev().find_map(|message| match message {
-        ChatMessage::User(parts) => parts.iter().find_map(|part| match part {
-            tale_models::wire::UserPart::Text(text) => Some(text.clone()),
-            tale_models::wire::UserPart::Image { .. } => None,
-        }),
-        _ => None,
-    })
-}

@@ -10,7 +10,10 @@ use tale_core::Problem;
 use tale_core::page::CursorSigner;
 use tale_core::ids::FileId;
 use tale_identity::Caller;
-use tale_knowledge::{Corpus, DocumentQuery, Knowledge, Position, Reach, SearchRequest};
+use tale_knowledge::Knowledge;
+use tale_knowledge::documents::{DocumentQuery, Position};
+use tale_knowledge::reach::Reach;
+use tale_knowledge::search::{Corpus, SearchRequest};
 use tale_models::wire::{ToolCall, ToolSpec};
 
 use super::citations::Citations;

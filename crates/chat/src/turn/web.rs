@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use tale_core::net::{HostPolicy, check_destination, guarded_client};
+use tale_extract::process::OwnedPiece;
+use tale_extract::{ExtractProcess, ExtractProgram, Kind};
 use url::Url;
 
 /// Longest whole request, redirects included.
@@ -27,11 +29,12 @@ pub(crate) struct WebPage {
 #[derive(Debug, Clone)]
 pub(crate) struct WebReader {
     client: reqwest::Client,
+    program: ExtractProgram,
 }
 
 impl WebReader {
-    pub(crate) fn new() -> Result<Self, reqwest::Error> {
-        Ok(Self { client: guarded_client(HostPolicy::PublicOnly, Duration::from_secs(5))? })
+    pub(crate) fn new(program: ExtractProgram) -> Result<Self, reqwest::Error> {
+        Ok(Self { client: guarded_client(HostPolicy::PublicOnly, Duration::from_secs(5))?, program })
     }
 
     /// The text of a page, or a sentence for the model.
@@ -56,7 +59,7 @@ impl WebReader {
             if !status.is_success() {
                 return Err(format!("The page answered with status {}.", status.as_u16()));
             }
-            return read_page(url, response).await;
+            return read_page(&self.program, url, response).await;
         }
         Err("The page redirects too many times.".to_owned())
     }
@@ -69,17 +72,17 @@ fn judge(url: &Url) -> Result<(), String> {
     check_destination(url, HostPolicy::PublicOnly).map_err(|refused| format!("This address cannot be read: {refused}."))
 }
 
-async fn read_page(url: Url, response: reqwest::Response) -> Result<WebPage, String> {
+async fn read_page(program: &ExtractProgram, url: Url, response: reqwest::Response) -> Result<WebPage, String> {
     let kind = response
         .headers()
         .get(reqwest::header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .map(|text| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
         .unwrap_or_default();
-    let name = match kind.as_str() {
-        "text/html" | "application/xhtml+xml" | "" => "page.html",
-        "application/json" => "page.json",
-        kind if kind.starts_with("text/") => "page.txt",
+    let kind = match kind.as_str() {
+        "text/html" | "application/xhtml+xml" | "" => Kind::Html,
+        "application/json" => Kind::Json,
+        kind if kind.starts_with("text/") => Kind::Plain,
         _ => return Err(format!("The address holds `{kind}`, not a page of text.")),
     };
     let mut bytes = Vec::new();
@@ -91,10 +94,28 @@ async fn read_page(url: Url, response: reqwest::Response) -> Result<WebPage, Str
         }
         bytes.extend_from_slice(&piece);
     }
-    let extracted = tokio::task::spawn_blocking(move || tale_extract::text_of(name, &bytes)).await.map_err(|_| "The page could not be read as text.".to_owned())?;
-    let page = extracted.map_err(|refusal| format!("The page could not be read as text: {refusal}."))?;
-    let title = page.title.unwrap_or_else(|| url.host_str().unwrap_or_default().to_owned());
-    Ok(WebPage { url: url.into(), title, text: page.text })
+    let text = text_of(program, kind, bytes).await?;
+    let title = text.lines().find_map(|line| line.strip_prefix("# ")).or(url.host_str()).unwrap_or_default().to_owned();
+    Ok(WebPage { url: url.into(), title, text })
+}
+
+/// The text of a fetched page, read by the same child process that reads uploads.
+async fn text_of(program: &ExtractProgram, kind: Kind, bytes: Vec<u8>) -> Result<String, String> {
+    let unreadable = || "The page could not be read as text.".to_owned();
+    let file = tokio::task::spawn_blocking(move || {
+        let mut file = tempfile::NamedTempFile::new()?;
+        std::io::Write::write_all(&mut file, &bytes)?;
+        Ok::<_, std::io::Error>(file)
+    });
+    let file = file.await.map_err(|_| unreadable())?.map_err(|_| unreadable())?;
+    let mut child = ExtractProcess::start(program, file.path(), kind).map_err(|_| unreadable())?;
+    let mut text = String::new();
+    while let Some(piece) = child.next().await.map_err(|refusal| format!("The page could not be read as text: {refusal}"))? {
+        if let OwnedPiece::Text(piece) = piece {
+            text.push_str(&piece);
+        }
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

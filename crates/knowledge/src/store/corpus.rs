@@ -289,3 +289,9 @@ pub(crate) async fn set_vectors(
     .await?;
     Ok(done.rows_affected())
 }
+
+/// A statement that touches nothing.
+pub(crate) async fn ping(pool: &sqlx::PgPool) -> Result<(), sqlx::Error> {
+    sqlx::query("SELECT 1").execute(pool).await?;
+    Ok(())
+}

@@ -1,5 +1,10 @@
-//! Tests of the knowledge room on a real Postgres.
+//! The knowledge room on a real Postgres and a real object store.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests fail loudly")]
 
+mod embedding;
+mod indexing;
+mod library;
 mod search;
+mod uploads;
+mod world;
