@@ -62,7 +62,10 @@ enum PurgeError {
 
 impl Knowledge {
     /// One round over every organization. What cannot be removed is kept and tried again.
-    pub(crate) async fn sweep(&self) -> Result<Swept, sqlx::Error> {
+    ///
+    /// # Errors
+    /// The database's, when the rows to look at cannot be read.
+    pub async fn sweep(&self) -> Result<Swept, sqlx::Error> {
         let now = self.clock().now();
         let mut swept = Swept::default();
         let mut conn = self.app().acquire().await?;

@@ -79,7 +79,7 @@ impl Job for EmbedFile {
 
 /// Why a run ended before every passage had its vector.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum EmbedRunError {
+pub enum EmbedRunError {
     /// The provider will not do it however often it is asked.
     #[error("{0}")]
     Refused(String),
@@ -109,7 +109,10 @@ impl From<sqlx::Error> for EmbedRunError {
 impl Knowledge {
     /// Adds vectors of the organization's model to every passage of a file that has none, and
     /// records the outcome. `keep` renews the lease and says when to stop.
-    pub(crate) async fn embed_file<F, K>(&self, org: OrgId, file: FileId, keep: K) -> Result<(), EmbedRunError>
+    ///
+    /// # Errors
+    /// What makes sense to try again; a refusal of the provider is recorded and is no error.
+    pub async fn embed_file<F, K>(&self, org: OrgId, file: FileId, keep: K) -> Result<(), EmbedRunError>
     where
         K: Fn() -> F + Send + Sync,
         F: Future<Output = Result<(), JobError>> + Send,

@@ -10,8 +10,8 @@ mod embed;
 mod read;
 mod watch;
 
-pub use embed::EmbedFile;
-pub use read::IndexFile;
+pub use embed::{EmbedFile, EmbedRunError};
+pub use read::{IndexFile, ReadError};
 pub use watch::Watch;
 
 pub(crate) use embed::enqueue as enqueue_embed;

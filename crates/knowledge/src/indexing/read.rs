@@ -73,7 +73,7 @@ impl Job for IndexFile {
 
 /// Why a run ended without a searchable file.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadError {
+pub enum ReadError {
     /// The file is refused as a whole; reading it again cannot help.
     #[error("{}", .0.message)]
     Refused(ExtractError),
@@ -126,7 +126,10 @@ struct Stored {
 impl Knowledge {
     /// One run over a file: reads it, stores its passages, makes it searchable and queues its
     /// embedding. `keep` renews the lease and says when to stop.
-    pub(crate) async fn index_file<F, K>(&self, org: OrgId, file: FileId, keep: K) -> Result<(), ReadError>
+    ///
+    /// # Errors
+    /// [`ReadError::Failed`] and [`ReadError::Stopped`]; a refusal is recorded and is no error.
+    pub async fn index_file<F, K>(&self, org: OrgId, file: FileId, keep: K) -> Result<(), ReadError>
     where
         K: Fn() -> F + Send + Sync,
         F: Future<Output = Result<(), JobError>> + Send,

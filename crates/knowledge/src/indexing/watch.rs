@@ -34,7 +34,10 @@ impl Knowledge {
     /// Queues files whose status has not moved for 35 minutes again. A job that is alive moves the
     /// status with every slice or holds the queue's one place for its file, so nothing runs twice;
     /// a file that is stored already is finished without being read again. Returns how many.
-    pub(crate) async fn watch(&self) -> Result<usize, sqlx::Error> {
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn watch(&self) -> Result<usize, sqlx::Error> {
         let now = self.clock().now();
         let mut conn = self.app().acquire().await?;
         let stuck = files::stuck(&mut conn, now - STUCK_AFTER, PER_RUN).await?;
