@@ -13,6 +13,7 @@ pub mod app;
 pub mod body;
 pub mod caller;
 pub mod docs;
+mod documents;
 pub mod door;
 pub mod health;
 pub mod problem;

@@ -6,12 +6,14 @@ pub mod api_keys;
 pub mod auth;
 pub mod chat;
 pub mod composer;
+pub mod documents;
 pub mod events;
 pub mod members;
 pub mod organizations;
 pub mod permissions;
 pub mod preferences;
 pub mod session;
+pub mod uploads;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -30,5 +32,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(session::router())
         .merge(chat::router())
         .merge(composer::router())
+        .merge(documents::router())
+        .merge(uploads::router())
         .merge(events::router())
 }

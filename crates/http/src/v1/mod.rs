@@ -2,6 +2,7 @@
 //! strict bodies and rate limits (spec 91, section 1).
 
 pub mod chat;
+pub mod documents;
 pub mod me;
 pub mod search;
 
@@ -30,6 +31,7 @@ const MAX_TAGGED_BYTES: u64 = 32 << 20;
 pub(crate) fn router(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(chat::router())
+        .merge(documents::router())
         .merge(me::router())
         .merge(search::router())
         .fallback(crate::door::not_found)
@@ -125,7 +127,7 @@ async fn tag(request: Request, next: Next) -> Response {
         return HttpProblem(Problem::internal("the answer could not be read back")).into_response();
     };
     let bytes = collected.to_bytes();
-    let etag = hex_of(&sha256(&bytes)[..16]);
+    let etag = etag_of(&bytes);
     if let Ok(value) = HeaderValue::from_str(&format!("\"{etag}\"")) {
         parts.headers.insert(header::ETAG, value);
     }
@@ -139,8 +141,13 @@ async fn tag(request: Request, next: Next) -> Response {
     Response::from_parts(parts, Body::from(bytes))
 }
 
+/// The strong tag of a representation, without its quotes.
+pub(crate) fn etag_of(bytes: &[u8]) -> String {
+    hex_of(&sha256(bytes)[..16])
+}
+
 /// Whether an `If-None-Match` list names the tag in its plain, coded or weak form.
-fn matches_tag(list: &str, etag: &str) -> bool {
+pub(crate) fn matches_tag(list: &str, etag: &str) -> bool {
     list.split(',').map(str::trim).any(|entry| {
         let inner = entry.strip_prefix("W/").unwrap_or(entry).trim_matches('"');
         entry == "*" || inner == etag || inner.strip_suffix("-gzip").or_else(|| inner.strip_suffix("-zstd")) == Some(etag)
