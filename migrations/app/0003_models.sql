@@ -39,6 +39,8 @@ CREATE TABLE app.provider_catalogs (
     org_id     uuid        NOT NULL REFERENCES app.organizations (id) ON DELETE CASCADE,
     slug       text        NOT NULL,
     models     jsonb       NOT NULL DEFAULT '[]',
+    -- Grows with every list that was read.
+    revision   bigint      NOT NULL DEFAULT 0,
     fetched_at timestamptz,
     error      text,
     error_at   timestamptz,

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, PoisonError};
 
-use chrono::{DateTime, Utc};
 use futures::stream::BoxStream;
 use secrecy::SecretString;
 use serde_json::json;
@@ -22,7 +21,7 @@ const MAX_CACHED_CATALOGS: usize = 256;
 
 /// A live list as last read from the database.
 pub(crate) struct CachedCatalog {
-    fetched_at: DateTime<Utc>,
+    revision: i64,
     models: Arc<Vec<ModelSpec>>,
 }
 
@@ -210,8 +209,8 @@ impl Models {
         let mut loaded = Vec::with_capacity(providers.len());
         for provider in providers {
             let credentials: Vec<Credential> = credentials.iter().filter(|credential| credential.provider_slug == provider.slug).cloned().collect();
-            let fetched_at = states.iter().find(|state| state.slug == provider.slug).and_then(|state| state.fetched_at);
-            let models = self.models_of(conn, org, &provider, &credentials, fetched_at).await?;
+            let revision = states.iter().find(|state| state.slug == provider.slug).map(|state| state.revision);
+            let models = self.models_of(conn, org, &provider, &credentials, revision).await?;
             loaded.push(Loaded { provider, credentials, models });
         }
         Ok(loaded)
@@ -224,14 +223,14 @@ impl Models {
         org: OrgId,
         provider: &Provider,
         credentials: &[Credential],
-        fetched_at: Option<DateTime<Utc>>,
+        revision: Option<i64>,
     ) -> Result<Arc<Vec<ModelSpec>>, sqlx::Error> {
         if !provider.models.is_empty() {
             return Ok(Arc::new(provider.models.clone()));
         }
         if provider.catalog_source.is_live() {
-            return match fetched_at {
-                Some(fetched_at) => self.live_catalog(conn, org, &provider.slug, fetched_at).await,
+            return match revision {
+                Some(revision) => self.live_catalog(conn, org, &provider.slug, revision).await,
                 None => Ok(Arc::default()),
             };
         }
@@ -242,9 +241,9 @@ impl Models {
     }
 
     /// A live list holds hundreds of models, so it is read again only when it changed.
-    async fn live_catalog(&self, conn: &mut PgConnection, org: OrgId, slug: &str, fetched_at: DateTime<Utc>) -> Result<Arc<Vec<ModelSpec>>, sqlx::Error> {
+    async fn live_catalog(&self, conn: &mut PgConnection, org: OrgId, slug: &str, revision: i64) -> Result<Arc<Vec<ModelSpec>>, sqlx::Error> {
         let key = (org, slug.to_owned());
-        let held = self.inner.live_catalogs.lock().unwrap_or_else(PoisonError::into_inner).get(&key).filter(|held| held.fetched_at == fetched_at).map(|held| held.models.clone());
+        let held = self.inner.live_catalogs.lock().unwrap_or_else(PoisonError::into_inner).get(&key).filter(|held| held.revision == revision).map(|held| held.models.clone());
         if let Some(models) = held {
             return Ok(models);
         }
@@ -253,7 +252,7 @@ impl Models {
         if cache.len() >= MAX_CACHED_CATALOGS {
             cache.clear();
         }
-        cache.insert(key, CachedCatalog { fetched_at, models: models.clone() });
+        cache.insert(key, CachedCatalog { revision, models: models.clone() });
         Ok(models)
     }
 

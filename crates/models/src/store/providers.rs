@@ -179,12 +179,13 @@ pub(crate) async fn remember(
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub(crate) struct CatalogRow {
     pub(crate) slug: String,
+    pub(crate) revision: i64,
     pub(crate) fetched_at: Option<DateTime<Utc>>,
     pub(crate) error: Option<String>,
 }
 
 pub(crate) async fn catalogs(conn: &mut PgConnection, org: OrgId) -> Result<Vec<CatalogRow>, sqlx::Error> {
-    sqlx::query_as("SELECT slug, fetched_at, error FROM app.provider_catalogs WHERE org_id = $1").bind(org).fetch_all(conn).await
+    sqlx::query_as("SELECT slug, revision, fetched_at, error FROM app.provider_catalogs WHERE org_id = $1").bind(org).fetch_all(conn).await
 }
 
 pub(crate) async fn catalog_models(conn: &mut PgConnection, org: OrgId, slug: &str) -> Result<Vec<ModelSpec>, sqlx::Error> {
@@ -198,10 +199,10 @@ pub(crate) async fn catalog_models(conn: &mut PgConnection, org: OrgId, slug: &s
 
 pub(crate) async fn keep_catalog(conn: &mut PgConnection, org: OrgId, slug: &str, models: &[ModelSpec], now: DateTime<Utc>) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "INSERT INTO app.provider_catalogs (org_id, slug, models, fetched_at)
-         VALUES ($1, $2, $3, $4)
+        "INSERT INTO app.provider_catalogs (org_id, slug, models, revision, fetched_at)
+         VALUES ($1, $2, $3, 1, $4)
          ON CONFLICT (org_id, slug) DO UPDATE
-            SET models = EXCLUDED.models, fetched_at = EXCLUDED.fetched_at, error = NULL, error_at = NULL",
+            SET models = EXCLUDED.models, revision = provider_catalogs.revision + 1, fetched_at = EXCLUDED.fetched_at, error = NULL, error_at = NULL",
     )
     .bind(org)
     .bind(slug)

@@ -2,4 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests fail loudly")]
 
+mod available;
+mod embedding;
+mod providers;
+mod support;
 mod wire;

@@ -1,0 +1,76 @@
+//! An organization in a fresh database, and a service over it.
+
+use std::sync::Arc;
+
+use chrono::{TimeZone, Utc};
+use secrecy::SecretString;
+use sqlx::PgPool;
+use tale_core::Actor;
+use tale_core::crypto::FieldCipher;
+use tale_core::ids::{OrgId, UserId};
+use tale_core::net::HostPolicy;
+use tale_env::MapEnv;
+use tale_models::{ApiFormat, ModelSpec, Models, ModelsConfig, NewProvider, Purpose, WireLimits};
+use tale_testkit::{ManualClock, TestDb};
+
+pub const KEY: &str = "sk-test-0123456789";
+
+pub struct Room {
+    pub db: TestDb,
+    pub models: Models,
+    pub org: OrgId,
+    pub actor: Actor,
+}
+
+impl Room {
+    pub async fn new() -> Self {
+        Self::with(HostPolicy::PrivateAllowed, None).await
+    }
+
+    pub async fn with(host_policy: HostPolicy, demo_base: Option<String>) -> Self {
+        let db = TestDb::new().await;
+        let models = Models::new(ModelsConfig {
+            pool: db.app.clone(),
+            clock: Arc::new(ManualClock::new(Utc.timestamp_opt(1_700_000_000, 0).unwrap())),
+            cipher: FieldCipher::from_hex(&"ab".repeat(32), None).unwrap(),
+            host_policy,
+            env: Arc::new(MapEnv::of([("TALE_PROVIDER_KEY_SET", " sk-from-env \n")])),
+            demo_base: demo_base.map(|base| base.parse().unwrap()),
+            limits: WireLimits::default(),
+        })
+        .unwrap();
+        let org = organization(&db.app, "acme").await;
+        Self { db, models, org, actor: Actor::User { id: UserId::new() } }
+    }
+
+    pub async fn audit(&self) -> Vec<(String, serde_json::Value)> {
+        sqlx::query_as("SELECT action, details FROM app.audit_entries WHERE org_id = $1 ORDER BY id").bind(self.org).fetch_all(&self.db.app).await.unwrap()
+    }
+}
+
+pub async fn organization(pool: &PgPool, slug: &str) -> OrgId {
+    let org = OrgId::new();
+    sqlx::query("INSERT INTO app.organizations (id, slug, name, created_at) VALUES ($1, $2, $2, now())").bind(org).bind(slug).execute(pool).await.unwrap();
+    org
+}
+
+pub fn chat_model(id: &str) -> ModelSpec {
+    ModelSpec::unknown(id)
+}
+
+pub fn embedding_model(id: &str, dimensions: u32) -> ModelSpec {
+    ModelSpec { purposes: vec![Purpose::Embedding], dimensions: Some(dimensions), ..ModelSpec::unknown(id) }
+}
+
+pub fn new_provider(slug: &str, base: &str, models: Vec<ModelSpec>) -> NewProvider {
+    NewProvider {
+        slug: slug.into(),
+        display_name: format!("Provider {slug}"),
+        api_format: ApiFormat::OpenAi,
+        wire_dialect: Default::default(),
+        base_url: base.into(),
+        models,
+        api_key: Some(SecretString::from(KEY)),
+        secret_env: None,
+    }
+}
