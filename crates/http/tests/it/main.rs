@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test that cannot go on should panic")]
 
 mod client;
+mod documents;
 mod identity;
 mod world;

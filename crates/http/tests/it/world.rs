@@ -34,6 +34,7 @@ pub const SITE: &str = "http://localhost:3000";
 pub struct World {
     pub router: axum::Router,
     pub clock: Arc<ManualClock>,
+    pub knowledge: Knowledge,
     _db: TestDb,
     _store: Running,
     _folder: tempfile::TempDir,
@@ -118,7 +119,7 @@ impl World {
             clock: clock.clone(),
             identity,
             models,
-            knowledge,
+            knowledge: knowledge.clone(),
             chat,
             blobs,
             hints: HintHub::new(),
@@ -129,7 +130,7 @@ impl World {
             database: db.app.clone(),
             stopping: tokio_util::sync::CancellationToken::new(),
         });
-        Self { router: tale_http::router(app), clock, _db: db, _store: store, _folder: folder }
+        Self { router: tale_http::router(app), clock, knowledge, _db: db, _store: store, _folder: folder }
     }
 
     /// A signed-out browser on a page of the site, on this machine.
