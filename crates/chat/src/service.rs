@@ -162,6 +162,15 @@ impl Chat {
         Ok(forgotten + purged.len() as u64)
     }
 
+    /// Writes the state of this process's turns and obeys stops from elsewhere, as [`Chat::run`]
+    /// does once a second.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn beat(&self) -> Result<(), Problem> {
+        Ok(heartbeat::beat(&self.0).await?)
+    }
+
     /// Looks once for turns whose process is gone. The second look that finds the same silence
     /// settles them; a test calls it twice instead of waiting.
     ///
