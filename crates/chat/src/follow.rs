@@ -95,15 +95,12 @@ impl Chat {
             }
             let mut last = None;
             while let Some(event) = remote(&inner, org, id, &mut last).await {
-                match event {
-                    Some(event) => {
-                        let over = matches!(event, TurnEvent::Settled { .. });
-                        yield event;
-                        if over {
-                            return;
-                        }
+                if let Some(event) = event {
+                    let over = matches!(event, TurnEvent::Settled { .. });
+                    yield event;
+                    if over {
+                        return;
                     }
-                    None => {}
                 }
                 tokio::time::sleep(REMOTE_LOOK).await;
             }

@@ -135,7 +135,7 @@ pub async fn person(db: &TestDb, slug: &str) -> Owner {
 impl World {
     pub async fn provider(&self, slug: &str, vision: bool) {
         let mut spec = ModelSpec::unknown(MODEL);
-        spec.capabilities = Capabilities { tools: true, vision, reasoning: false, ..spec.capabilities };
+        spec.capabilities = Capabilities { tools: true, vision, reasoning: false };
         let new = NewProvider {
             slug: slug.into(),
             display_name: slug.into(),
