@@ -129,6 +129,11 @@ impl Models {
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
         let provider = self.provider_in(&mut tx, org, provider_slug).await?;
+        // The access without a key, which an own server started with, gives way to a real one.
+        let held = store::credentials::list(&mut tx, org).await?;
+        for keyless in held.iter().filter(|held| held.provider_slug == provider_slug && held.auth_method == AuthMethod::None) {
+            self.delete_credential_in(&mut tx, org, actor, keyless).await?;
+        }
         let credential = self.insert_credential(&mut tx, org, actor, &provider, new).await?;
         tx.commit().await?;
         if provider.catalog_source.is_live() && provider.models.is_empty() && credential.enabled {

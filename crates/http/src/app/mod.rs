@@ -7,11 +7,13 @@ pub mod auth;
 pub mod chat;
 pub mod composer;
 pub mod documents;
+pub mod embedding;
 pub mod events;
 pub mod members;
 pub mod organizations;
 pub mod permissions;
 pub mod preferences;
+pub mod providers;
 pub mod session;
 pub mod uploads;
 
@@ -29,6 +31,8 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(organizations::router())
         .merge(permissions::router())
         .merge(preferences::router())
+        .merge(providers::router())
+        .merge(embedding::router())
         .merge(session::router())
         .merge(chat::router())
         .merge(composer::router())

@@ -4,6 +4,7 @@
 pub mod chat;
 pub mod documents;
 pub mod me;
+pub mod models;
 pub mod search;
 
 use axum::body::Body;
@@ -33,6 +34,7 @@ pub(crate) fn router(app: &App) -> OpenApiRouter<App> {
         .merge(chat::router())
         .merge(documents::router())
         .merge(me::router())
+        .merge(models::router())
         .merge(search::router())
         .fallback(crate::door::not_found)
         .layer(middleware::from_fn(tag))

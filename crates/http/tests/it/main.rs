@@ -4,4 +4,5 @@
 mod client;
 mod documents;
 mod identity;
+mod providers;
 mod world;
