@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tale_core::ids::DocumentId;
 use tale_core::{Code, Problem};
-use tale_knowledge::documents::{self, Content};
+use tale_knowledge::documents::{self, Content, ContentAbout};
 use tale_knowledge::files::IndexStatus;
 use utoipa::ToSchema;
 
@@ -121,8 +121,18 @@ pub(crate) fn document_id(text: &str) -> Result<DocumentId, Problem> {
     text.parse().map_err(|_| Problem::new(Code::DocumentNotFound, "There is no such document, or it was deleted."))
 }
 
+/// The range that a request for bytes asks for, or the answer that needs none.
+pub(crate) fn judged(headers: &HeaderMap, about: &ContentAbout) -> Result<Option<Range<u64>>, Box<Response>> {
+    match wanted(headers, &about.tag, about.modified.timestamp(), about.size) {
+        Wanted::Whole => Ok(None),
+        Wanted::Part(range) => Ok(Some(range)),
+        Wanted::Nothing => Err(Box::new(without_bytes(StatusCode::NOT_MODIFIED, about))),
+        Wanted::Unsatisfiable => Err(Box::new(without_bytes(StatusCode::RANGE_NOT_SATISFIABLE, about))),
+    }
+}
+
 /// What a request for bytes asks for.
-pub(crate) enum Wanted {
+enum Wanted {
     /// The client's copy is current.
     Nothing,
     /// Everything.
@@ -135,7 +145,7 @@ pub(crate) enum Wanted {
 
 /// Judges conditional and range headers (API-31, API-34). Several or unreadable ranges count as
 /// none; `If-None-Match` decides alone when both conditions are sent.
-pub(crate) fn wanted(headers: &HeaderMap, tag: &str, modified_seconds: i64, size: u64) -> Wanted {
+fn wanted(headers: &HeaderMap, tag: &str, modified_seconds: i64, size: u64) -> Wanted {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(list) = text(header::IF_NONE_MATCH) {
         if super::v1::matches_tag(list, tag) {
@@ -173,12 +183,12 @@ fn parse_http_date(text: &str) -> Option<i64> {
 }
 
 /// A 304 or 416, which carry no bytes.
-pub(crate) fn without_bytes(status: StatusCode, tag: &str, size: u64) -> Response {
+fn without_bytes(status: StatusCode, about: &ContentAbout) -> Response {
     let mut response = status.into_response();
     let headers = response.headers_mut();
-    put(headers, header::ETAG, &format!("\"{tag}\""));
+    put(headers, header::ETAG, &format!("\"{}\"", about.tag));
     if status == StatusCode::RANGE_NOT_SATISFIABLE {
-        put(headers, header::CONTENT_RANGE, &format!("bytes */{size}"));
+        put(headers, header::CONTENT_RANGE, &format!("bytes */{}", about.size));
     }
     response
 }

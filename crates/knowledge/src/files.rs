@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use sqlx::PgConnection;
-use tale_blobs::{BlobKey, BlobStream, SignedRequest};
+use tale_blobs::{BlobKey, SignedRequest};
 use tale_core::ids::{FileId, OrgId, ThreadId};
 use tale_core::limits::MAX_UPLOAD_BYTES;
 use tale_core::{Code, Problem};
@@ -13,9 +13,10 @@ use tale_extract::{Class, HEAD_BYTES};
 use tale_identity::{Caller, Capability};
 
 use crate::Knowledge;
+use crate::documents::{Content, ContentAbout};
 use crate::file_type;
 use crate::indexing;
-use crate::store::files as store;
+use crate::store::{documents, files as store};
 
 /// How long an upload URL stays valid.
 const UPLOAD_VALID: Duration = Duration::from_secs(60 * 60);
@@ -303,18 +304,40 @@ impl Knowledge {
         Ok(())
     }
 
-    /// The bytes of one of the caller's own uploads.
+    /// A file that the caller may read: their own upload, or one that a document of the library
+    /// holds (FILE-2).
+    async fn readable(&self, caller: &Caller, id: FileId) -> Result<store::FileRow, Problem> {
+        let mut conn = self.app().acquire().await?;
+        let row = store::get(&mut conn, caller.org, id).await?.filter(|row| row.state == "stored").ok_or_else(file_not_found)?;
+        let own = row.uploaded_by.is_some() && row.uploaded_by == caller.user;
+        let readable = own
+            || (caller.can(Capability::KnowledgeRead)
+                && documents::holding(&mut conn, caller.org, id).await?.is_some_and(|(_, active, _)| active));
+        let inside = BlobKey::parse(&row.storage_key).is_ok_and(|key| key.belongs_to(&caller.org_slug));
+        if readable && inside { Ok(row) } else { Err(file_not_found()) }
+    }
+
+    /// What is known about a file's bytes without reading them.
     ///
     /// # Errors
-    /// `FILE_NOT_FOUND` for anybody else's; the object store's trouble.
-    pub async fn open_upload(&self, caller: &Caller, id: FileId, range: Option<std::ops::Range<u64>>) -> Result<(Attachment, BlobStream), Problem> {
-        let row = self.own_upload(caller, id).await?;
+    /// `FILE_NOT_FOUND` for a file the caller may not read.
+    pub async fn file_about(&self, caller: &Caller, id: FileId) -> Result<ContentAbout, Problem> {
+        let row = self.readable(caller, id).await?;
+        Ok(ContentAbout { size: u64::try_from(row.size).unwrap_or_default(), tag: row.id.to_string(), modified: row.created_at })
+    }
+
+    /// The bytes of a file, or a stretch of them.
+    ///
+    /// # Errors
+    /// `FILE_NOT_FOUND` for a file the caller may not read; the object store's trouble.
+    pub async fn open_file(&self, caller: &Caller, id: FileId, range: Option<std::ops::Range<u64>>) -> Result<Content, Problem> {
+        let row = self.readable(caller, id).await?;
+        let size = u64::try_from(row.size).unwrap_or_default();
+        let range = range.unwrap_or(0..size);
+        let length = range.end.saturating_sub(range.start);
         let key = BlobKey::parse(&row.storage_key).map_err(Problem::internal)?;
-        if !key.belongs_to(&caller.org_slug) {
-            return Err(file_not_found());
-        }
-        let stream = self.blobs().get(&key, range).await?;
-        Ok((attachment_of(&row), stream))
+        let bytes = if length == 0 { futures::stream::empty().boxed() } else { self.blobs().get(&key, Some(range)).await?.bytes };
+        Ok(Content { file_name: row.file_name, mime_type: row.content_type, size, tag: row.id.to_string(), modified: row.created_at, length, bytes })
     }
 
     /// The whole bytes of a file of `org`, for a turn that shows an image to a model. The caller

@@ -12,12 +12,15 @@ use tale_jobs::{Job, JobError, Lease};
 
 use crate::Knowledge;
 use crate::changes::{self, Act};
+use crate::indexing::TEMP_PREFIX;
 use crate::store::{documents, files};
 
 /// How long a deleted document can be restored.
 pub const TRASH_KEEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How long after its deadline an upload that nothing attached is kept.
 const UNATTACHED_KEEPS: Duration = Duration::from_secs(24 * 60 * 60);
+/// How old a file that is being read can get: longer than any run.
+const TEMP_KEEPS: Duration = Duration::from_secs(2 * 60 * 60);
 /// Rows per run and kind.
 const PER_RUN: i64 = 200;
 
@@ -93,10 +96,29 @@ impl Knowledge {
                 }
             }
         }
+        self.clear_temp_dir().await;
         if swept != Swept::default() {
             tracing::info!(documents = swept.documents, uploads = swept.uploads, kept = swept.kept, "swept the trash");
         }
         Ok(swept)
+    }
+
+    /// Removes what killed processes left in the folder for files that are being read.
+    async fn clear_temp_dir(&self) {
+        let (folder, before) = (self.temp_dir().to_owned(), std::time::SystemTime::now() - TEMP_KEEPS);
+        let cleared = tokio::task::spawn_blocking(move || -> std::io::Result<()> {
+            for entry in std::fs::read_dir(folder)? {
+                let entry = entry?;
+                let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMP_PREFIX));
+                if ours && entry.metadata()?.modified()? < before {
+                    std::fs::remove_file(entry.path())?;
+                }
+            }
+            Ok(())
+        });
+        if let Ok(Err(error)) = cleared.await {
+            tracing::warn!(error = %error, "the folder for files that are being read could not be cleared");
+        }
     }
 
     async fn purge_document(&self, document: documents::Purging) -> Result<(), PurgeError> {

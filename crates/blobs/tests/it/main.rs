@@ -1,5 +1,7 @@
 //! The client against the embedded store, over real sockets.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests fail loudly")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

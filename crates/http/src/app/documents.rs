@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::body::Body;
 use crate::caller::Member;
-use crate::documents::{Author, Indexing, Status, Wanted, document_id, wanted, with_bytes, without_bytes};
+use crate::documents::{Author, Indexing, Status, document_id, judged, with_bytes};
 use crate::problem::HttpProblem;
 use crate::query::{Query, page_size};
 use crate::state::App;
@@ -281,12 +281,11 @@ async fn content(
 pub(crate) async fn deliver(app: &App, caller: &Caller, id: &str, headers: &HeaderMap, attachment: bool) -> Result<Response, HttpProblem> {
     let id = document_id(id)?;
     let about = app.knowledge.content_about(caller, id).await?;
-    match wanted(headers, &about.tag, about.modified.timestamp(), about.size) {
-        Wanted::Nothing => Ok(without_bytes(StatusCode::NOT_MODIFIED, &about.tag, about.size)),
-        Wanted::Unsatisfiable => Ok(without_bytes(StatusCode::RANGE_NOT_SATISFIABLE, &about.tag, about.size)),
-        Wanted::Whole => Ok(with_bytes(app.knowledge.open_content(caller, id, None).await?, None, attachment)),
-        Wanted::Part(range) => Ok(with_bytes(app.knowledge.open_content(caller, id, Some(range.clone())).await?, Some(range), attachment)),
-    }
+    let range = match judged(headers, &about) {
+        Ok(range) => range,
+        Err(response) => return Ok(*response),
+    };
+    Ok(with_bytes(app.knowledge.open_content(caller, id, range.clone()).await?, range, attachment))
 }
 
 /// A stretch of a document's extracted text.

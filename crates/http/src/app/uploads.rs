@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use tale_core::{Code, Problem};
 use tale_identity::Capability;
 use tale_knowledge::files::{NewUpload, Purpose};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::body::Body;
 use crate::caller::Member;
+use crate::documents::{judged, with_bytes};
 use crate::problem::HttpProblem;
+use crate::query::Query;
 use crate::state::App;
 
 /// What an upload is for.
@@ -60,9 +63,17 @@ struct UploadSlot {
     headers: BTreeMap<&'static str, String>,
 }
 
+/// How to deliver the bytes.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ContentQuery {
+    /// `1`: as a download.
+    download: Option<u8>,
+}
+
 /// The routes of this module.
 pub(crate) fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(create))
+    OpenApiRouter::new().routes(routes!(create)).routes(routes!(content))
 }
 
 /// Opens an upload slot: put the bytes to `url`, then register the file.
@@ -94,4 +105,22 @@ async fn create(
         headers: slot.request.headers.into_iter().collect(),
     };
     Ok((StatusCode::CREATED, Json(slot)))
+}
+
+/// The bytes of one's own upload or of a document's file; one byte range is honoured.
+#[utoipa::path(get, path = "/api/app/files/{fileId}/content", tag = "documents", params(("fileId" = String, Path), ("orgId" = Option<String>, Query), ContentQuery), responses((status = 200, content_type = "application/octet-stream"), (status = 206), (status = 304), (status = 416)))]
+async fn content(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+    Query(query): Query<ContentQuery>,
+    headers: HeaderMap,
+) -> Result<Response, HttpProblem> {
+    let id = id.parse().map_err(|_| Problem::new(Code::FileNotFound, "There is no such file, or you may not read it."))?;
+    let about = app.knowledge.file_about(&caller, id).await?;
+    let range = match judged(&headers, &about) {
+        Ok(range) => range,
+        Err(response) => return Ok(*response),
+    };
+    Ok(with_bytes(app.knowledge.open_file(&caller, id, range.clone()).await?, range, query.download == Some(1)))
 }

@@ -185,7 +185,10 @@ async fn bytes_come_whole_in_ranges_and_never_as_a_page_of_the_site() {
     let head = scene.browser.send("HEAD", &path, None).await;
     assert_eq!((head.status.as_u16(), head.header("content-length"), head.bytes.len()), (200, "18", 0));
 
-    let (id, _) = scene.document("a.txt", "plain").await;
+    let (id, file) = scene.document("a.txt", "plain").await;
+    assert_eq!(scene.get(&format!("files/{file}/content")).await.bytes, b"plain");
+    let unknown = uuid::Uuid::new_v4();
+    assert_eq!(scene.get(&format!("files/{unknown}/content")).await.refusal(), (404, "FILE_NOT_FOUND".into()));
     let shown = scene.get(&format!("documents/{id}/content")).await;
     assert!(shown.header("content-disposition").starts_with("inline;"));
     let saved = scene.get(&format!("documents/{id}/content?download=1")).await;

@@ -28,6 +28,9 @@ pub(crate) const NOT_CONFIGURED_CODE: &str = "embedding_not_configured";
 /// Files of one organization that are read, or embedded, at the same time (IDX-7).
 pub(crate) const PER_ORGANIZATION: u32 = 3;
 
+/// How files that are being read are called.
+pub(crate) const TEMP_PREFIX: &str = "tale-index-";
+
 /// The id of a passage: the same for the same bytes, chunker and place, so that a citation still
 /// opens after the file was indexed again.
 fn chunk_id(file: FileId, content_hash: &str, chunker_version: i32, ordinal: u32) -> ChunkId {

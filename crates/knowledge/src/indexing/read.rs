@@ -14,7 +14,7 @@ use tale_extract::{CHUNKER_VERSION, Chunk, ChunkStream, ExtractError, OutcomeCod
 use tale_jobs::{Backoff, EnqueueOptions, Failure, Job, JobError, Lease};
 use tokio::io::AsyncWriteExt;
 
-use super::{NOT_CONFIGURED, NOT_CONFIGURED_CODE, PER_ORGANIZATION, chunk_id, enqueue_embed};
+use super::{NOT_CONFIGURED, NOT_CONFIGURED_CODE, PER_ORGANIZATION, TEMP_PREFIX, chunk_id, enqueue_embed};
 use crate::Knowledge;
 use crate::changes;
 use crate::documents::title_of;
@@ -176,7 +176,7 @@ impl Knowledge {
     {
         let (org, file) = (source.org, source.row.id);
         let kind = tale_extract::classify(&source.row.file_name).into_kind(&source.row.file_name)?;
-        let bytes = tempfile::Builder::new().prefix("tale-index-").tempfile_in(self.temp_dir())?;
+        let bytes = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(self.temp_dir())?;
         let content_hash = self.download(source, bytes.path(), keep).await?;
 
         let mut conn = self.corpus().acquire().await?;

@@ -27,6 +27,7 @@ pub(crate) struct FileRow {
     pub(crate) embedded: bool,
     pub(crate) embedding_stamp: Option<String>,
     pub(crate) text_length: Option<i64>,
+    pub(crate) created_at: DateTime<Utc>,
 }
 
 macro_rules! select_file {
@@ -34,7 +35,7 @@ macro_rules! select_file {
         concat!(
             "SELECT id, storage_key, file_name, content_type, size, purpose, uploaded_by, thread_id,
                     image_width, image_height, state, skip_indexing, index_status, index_error, searchable,
-                    embedded, embedding_stamp, text_length
+                    embedded, embedding_stamp, text_length, created_at
                FROM app.files
               WHERE org_id = $1 ",
             $rest

@@ -133,9 +133,13 @@ async fn a_chat_holds_its_uploads_alone() {
         assert_eq!(refused.code, Code::AttachmentNotOwned);
     }
     assert_eq!(world.found(&member, "marmot").await, 0, "a chat's upload is not in the library");
-    let (_, stream) = world.knowledge.open_upload(&member, png, Some(1..4)).await.unwrap();
-    assert_eq!(stream.length, 3);
-    assert!(world.knowledge.open_upload(&owner, png, None).await.is_err());
+    assert_eq!(world.knowledge.open_file(&member, png, Some(1..4)).await.unwrap().length, 3);
+    assert_eq!(world.knowledge.file_about(&member, png).await.unwrap().size, 29);
+    assert_eq!(world.knowledge.open_file(&owner, png, None).await.err().unwrap().code, Code::FileNotFound);
+    let shared = world.document(&owner, "s.txt", "shared").await;
+    assert_eq!(world.knowledge.open_file(&member, shared.file.unwrap(), None).await.unwrap().length, 6);
+    world.knowledge.delete_document(&owner, shared.id).await.unwrap();
+    assert!(world.knowledge.open_file(&member, shared.file.unwrap(), None).await.is_err());
 }
 
 #[tokio::test]
