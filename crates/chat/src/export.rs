@@ -1,7 +1,7 @@
 //! A chat as a Markdown file (CHT-164).
 
-use tale_core::ids::{MessageId, ThreadId};
 use tale_core::Problem;
+use tale_core::ids::{MessageId, ThreadId};
 
 use crate::message::Message;
 use crate::parts::Part;

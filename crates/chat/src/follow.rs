@@ -59,7 +59,9 @@ impl Chat {
             };
             return Ok(match status {
                 TurnStatus::Queued => Generation::Queued { message: row.message_id },
-                TurnStatus::Streaming => Generation::Streaming { message: row.message_id, parts, cancel_requested: row.cancel_requested },
+                TurnStatus::Streaming => {
+                    Generation::Streaming { message: row.message_id, parts, cancel_requested: row.cancel_requested }
+                }
             });
         }
         let last = match thread.active_leaf {
@@ -109,7 +111,12 @@ impl Chat {
 }
 
 /// One look at a turn of another process: `None` = nothing runs and nothing ran while we looked.
-async fn remote(inner: &Arc<Inner>, org: OrgId, id: ThreadId, last: &mut Option<(MessageId, Vec<Part>)>) -> Option<Option<TurnEvent>> {
+async fn remote(
+    inner: &Arc<Inner>,
+    org: OrgId,
+    id: ThreadId,
+    last: &mut Option<(MessageId, Vec<Part>)>,
+) -> Option<Option<TurnEvent>> {
     let found = async {
         let mut conn = inner.db.acquire().await?;
         match generations::find(&mut conn, org, id).await? {
@@ -131,9 +138,15 @@ async fn remote(inner: &Arc<Inner>, org: OrgId, id: ThreadId, last: &mut Option<
             }
             let public = parts.iter().cloned().map(Part::public).collect();
             *last = Some((row.message_id, parts));
-            Some(Some(TurnEvent::Snapshot { message: row.message_id, status: status_of(&row.status), parts: Arc::new(public) }))
+            Some(Some(TurnEvent::Snapshot {
+                message: row.message_id,
+                status: status_of(&row.status),
+                parts: Arc::new(public),
+            }))
         }
-        Ok((None, Some(settled))) => Some(Some(TurnEvent::Settled { message: settled.id, status: settled_status(&settled.status) })),
+        Ok((None, Some(settled))) => {
+            Some(Some(TurnEvent::Settled { message: settled.id, status: settled_status(&settled.status) }))
+        }
         Ok((None, None)) => None,
     }
 }

@@ -65,7 +65,11 @@ pub(crate) fn not_found() -> Problem {
 }
 
 /// Rows of a path as messages. `turns`: every user message of the chat with its parent.
-pub(crate) fn view(rows: Vec<MessageRow>, turns: &[(MessageId, Option<MessageId>)], ratings: &[(MessageId, String)]) -> Vec<Message> {
+pub(crate) fn view(
+    rows: Vec<MessageRow>,
+    turns: &[(MessageId, Option<MessageId>)],
+    ratings: &[(MessageId, String)],
+) -> Vec<Message> {
     let mut versions: HashMap<Option<MessageId>, Vec<MessageId>> = HashMap::new();
     for (id, parent) in turns {
         versions.entry(*parent).or_default().push(*id);
@@ -73,7 +77,8 @@ pub(crate) fn view(rows: Vec<MessageRow>, turns: &[(MessageId, Option<MessageId>
     rows.into_iter()
         .map(|row| {
             let siblings = versions.get(&row.parent_id).filter(|ids| row.role == "user" && ids.len() > 1);
-            let versions = siblings.and_then(|ids| Some(Versions { index: ids.iter().position(|id| *id == row.id)?, ids: ids.clone() }));
+            let versions = siblings
+                .and_then(|ids| Some(Versions { index: ids.iter().position(|id| *id == row.id)?, ids: ids.clone() }));
             Message {
                 id: row.id,
                 status: row.status,

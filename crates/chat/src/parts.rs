@@ -183,8 +183,12 @@ mod tests {
 
     #[test]
     fn what_only_the_provider_may_read_stays_inside() {
-        let part = Part::Reasoning { text: "hm".into(), blocks: vec![wire::ReasoningBlock::Plain { text: "hm".into() }] };
-        assert_eq!(serde_json::to_value(part.public()).unwrap(), serde_json::json!({ "type": "reasoning", "text": "hm" }));
+        let part =
+            Part::Reasoning { text: "hm".into(), blocks: vec![wire::ReasoningBlock::Plain { text: "hm".into() }] };
+        assert_eq!(
+            serde_json::to_value(part.public()).unwrap(),
+            serde_json::json!({ "type": "reasoning", "text": "hm" })
+        );
         let call = Part::ToolCall { id: "1".into(), name: "rag_search".into(), input: Value::Null, vendor: None };
         assert_eq!(serde_json::to_value(&call).unwrap()["type"], "tool-call");
     }
@@ -192,8 +196,18 @@ mod tests {
     #[test]
     fn usage_of_rounds_adds_up() {
         let mut usage = TurnUsage::default();
-        usage.add(&wire::Usage { input_tokens: 10, output_tokens: 2, reasoning_tokens: None, cached_input_tokens: Some(4) });
-        usage.add(&wire::Usage { input_tokens: 20, output_tokens: 3, reasoning_tokens: Some(1), cached_input_tokens: None });
+        usage.add(&wire::Usage {
+            input_tokens: 10,
+            output_tokens: 2,
+            reasoning_tokens: None,
+            cached_input_tokens: Some(4),
+        });
+        usage.add(&wire::Usage {
+            input_tokens: 20,
+            output_tokens: 3,
+            reasoning_tokens: Some(1),
+            cached_input_tokens: None,
+        });
         assert_eq!((usage.total_tokens, usage.reasoning_tokens, usage.cached_input_tokens), (35, Some(1), Some(4)));
     }
 }

@@ -110,9 +110,23 @@ impl Chat {
     ///
     /// # Errors
     /// As [`Chat::send`], and `IDEMPOTENCY_KEY_REUSED` for another body under the same key.
-    pub async fn send_once(&self, owner: &Owner, thread: ThreadId, request: SendRequest, key: &IdempotencyKey) -> Result<(Accepted, bool), Problem> {
+    pub async fn send_once(
+        &self,
+        owner: &Owner,
+        thread: ThreadId,
+        request: SendRequest,
+        key: &IdempotencyKey,
+    ) -> Result<(Accepted, bool), Problem> {
         let mut conn = self.0.db.acquire().await?;
-        if let Some((hash, answer)) = crate::store::idempotency::find(&mut conn, owner.org, &key.scope(owner, thread), &key.key, self.0.clock.now()).await? {
+        if let Some((hash, answer)) = crate::store::idempotency::find(
+            &mut conn,
+            owner.org,
+            &key.scope(owner, thread),
+            &key.key,
+            self.0.clock.now(),
+        )
+        .await?
+        {
             return remembered(&hash, answer, key);
         }
         drop(conn);
@@ -121,7 +135,15 @@ impl Chat {
             Err(problem) if problem.code == Code::ChatTurnInProgress => {
                 // Two equal sends at once: the other one may just have been accepted.
                 let mut conn = self.0.db.acquire().await?;
-                match crate::store::idempotency::find(&mut conn, owner.org, &key.scope(owner, thread), &key.key, self.0.clock.now()).await? {
+                match crate::store::idempotency::find(
+                    &mut conn,
+                    owner.org,
+                    &key.scope(owner, thread),
+                    &key.key,
+                    self.0.clock.now(),
+                )
+                .await?
+                {
                     Some((hash, answer)) => remembered(&hash, answer, key),
                     None => Err(problem),
                 }
@@ -134,7 +156,13 @@ impl Chat {
     ///
     /// # Errors
     /// As [`Chat::send`], and `MESSAGE_NOT_FOUND`.
-    pub async fn edit(&self, owner: &Owner, thread: ThreadId, message: MessageId, request: SendRequest) -> Result<Accepted, Problem> {
+    pub async fn edit(
+        &self,
+        owner: &Owner,
+        thread: ThreadId,
+        message: MessageId,
+        request: SendRequest,
+    ) -> Result<Accepted, Problem> {
         self.start(owner, SendTo::Thread(thread), Place::Beside(message), request, None).await
     }
 
@@ -153,9 +181,13 @@ impl Chat {
     ) -> Result<Accepted, Problem> {
         let mut conn = self.0.db.acquire().await?;
         threads::find(&mut conn, owner.org, owner.user, thread).await?.ok_or_else(not_found)?;
-        let reply = messages::find(&mut conn, owner.org, thread, message).await?.filter(|row| row.role == "assistant").ok_or_else(message::not_found)?;
+        let reply = messages::find(&mut conn, owner.org, thread, message)
+            .await?
+            .filter(|row| row.role == "assistant")
+            .ok_or_else(message::not_found)?;
         let question_id = reply.parent_id.ok_or_else(message::not_found)?;
-        let question = messages::find(&mut conn, owner.org, thread, question_id).await?.ok_or_else(message::not_found)?;
+        let question =
+            messages::find(&mut conn, owner.org, thread, question_id).await?.ok_or_else(message::not_found)?;
         drop(conn);
         let mut content = String::new();
         let mut attachments = Vec::new();
@@ -170,10 +202,18 @@ impl Chat {
         self.start(owner, SendTo::Thread(thread), Place::Beside(question_id), request, None).await
     }
 
-    async fn start(&self, owner: &Owner, to: SendTo, place: Place, request: SendRequest, key: Option<&IdempotencyKey>) -> Result<Accepted, Problem> {
+    async fn start(
+        &self,
+        owner: &Owner,
+        to: SendTo,
+        place: Place,
+        request: SendRequest,
+        key: Option<&IdempotencyKey>,
+    ) -> Result<Accepted, Problem> {
         let inner = &self.0;
         if inner.draining.load(Ordering::SeqCst) {
-            return Err(Problem::new(Code::Draining, "The server is restarting. Send the message again in a moment.").retry_after(Duration::from_secs(3)));
+            return Err(Problem::new(Code::Draining, "The server is restarting. Send the message again in a moment.")
+                .retry_after(Duration::from_secs(3)));
         }
         if let SendTo::Thread(id) = to {
             let mut conn = inner.db.acquire().await?;
@@ -200,7 +240,12 @@ impl Chat {
         let held = self.to_hold(owner, thread, &files).await?;
         let mut parts: Vec<Part> = files
             .into_iter()
-            .map(|file| Part::Attachment { name: file.name, media_type: file.media_type, file_id: file.file_id, size_bytes: file.size })
+            .map(|file| Part::Attachment {
+                name: file.name,
+                media_type: file.media_type,
+                file_id: file.file_id,
+                size_bytes: file.size,
+            })
             .collect();
         if !content.is_empty() {
             parts.push(Part::text(content));
@@ -215,7 +260,8 @@ impl Chat {
     async fn to_hold(&self, owner: &Owner, thread: ThreadId, files: &[Attachment]) -> Result<Vec<FileId>, Problem> {
         let foreign = files.iter().any(|file| file.thread.is_some_and(|holder| holder != thread));
         let lineage = if foreign { self.0.lineage(owner.org, thread).await } else { Vec::new() };
-        let inherited = |file: &Attachment| file.thread.is_some_and(|holder| holder != thread && lineage.contains(&holder));
+        let inherited =
+            |file: &Attachment| file.thread.is_some_and(|holder| holder != thread && lineage.contains(&holder));
         Ok(files.iter().filter(|file| !inherited(file)).map(|file| file.file_id).collect())
     }
 
@@ -237,7 +283,15 @@ impl Chat {
         let thread = accepted.thread_id;
         let mut tx = inner.db.begin().await?;
         if to == SendTo::New {
-            let new = NewThread { id: thread, org: owner.org, owner: owner.user, title: None, custom_title: false, forked_from: None, now };
+            let new = NewThread {
+                id: thread,
+                org: owner.org,
+                owner: owner.user,
+                title: None,
+                custom_title: false,
+                forked_from: None,
+                now,
+            };
             threads::insert(&mut tx, &new).await?;
         } else if !threads::lock(&mut tx, owner.org, owner.user, thread).await? {
             return Err(not_found());
@@ -250,7 +304,10 @@ impl Chat {
         let parent = match place {
             Place::End => row.active_leaf,
             Place::Beside(message) => {
-                let held = messages::find(&mut tx, owner.org, thread, message).await?.filter(|row| row.role == "user").ok_or_else(message::not_found)?;
+                let held = messages::find(&mut tx, owner.org, thread, message)
+                    .await?
+                    .filter(|row| row.role == "user")
+                    .ok_or_else(message::not_found)?;
                 held.parent_id
             }
         };
@@ -264,7 +321,16 @@ impl Chat {
         }
         if let Some(key) = key {
             let answer = serde_json::to_value(accepted).map_err(Problem::internal)?;
-            crate::store::idempotency::insert(&mut tx, owner.org, &key.scope(owner, thread), &key.key, &key.body_hash, &answer, now).await?;
+            crate::store::idempotency::insert(
+                &mut tx,
+                owner.org,
+                &key.scope(owner, thread),
+                &key.key,
+                &key.body_hash,
+                &answer,
+                now,
+            )
+            .await?;
         }
         announce(&mut tx, owner, thread).await?;
         tx.commit().await?;
@@ -304,7 +370,8 @@ impl Chat {
             if let Some(leaf) = thread.active_leaf {
                 let mut conn = inner.db.acquire().await?;
                 if let Some(last) = messages::find(&mut conn, owner.org, id, leaf).await? {
-                    problem = problem.with_data(serde_json::json!({ "lastMessageId": last.id, "lastStatus": last.status }));
+                    problem =
+                        problem.with_data(serde_json::json!({ "lastMessageId": last.id, "lastStatus": last.status }));
                 }
             }
             return Err(problem);
@@ -333,7 +400,10 @@ impl IdempotencyKey {
 
 fn remembered(hash: &[u8], answer: serde_json::Value, key: &IdempotencyKey) -> Result<(Accepted, bool), Problem> {
     if hash != key.body_hash {
-        return Err(Problem::new(Code::IdempotencyKeyReused, "This Idempotency-Key was used for another message in this chat. Use a fresh key."));
+        return Err(Problem::new(
+            Code::IdempotencyKeyReused,
+            "This Idempotency-Key was used for another message in this chat. Use a fresh key.",
+        ));
     }
     let field = |name: &str| answer.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
     let id = |name: &str| field(name).parse().map_err(Problem::internal);
@@ -387,14 +457,20 @@ async fn insert_pair(
 
 fn writable(archived: bool) -> Result<(), Problem> {
     if archived {
-        return Err(Problem::new(Code::ChatThreadArchived, "This chat is archived. Bring it back before you write in it."));
+        return Err(Problem::new(
+            Code::ChatThreadArchived,
+            "This chat is archived. Bring it back before you write in it.",
+        ));
     }
     Ok(())
 }
 
 /// The trimmed text. Whitespace and invisible format characters alone are blank (RES-31).
 fn checked_content(request: &SendRequest) -> Result<String, Problem> {
-    let invisible = |c: char| c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}');
+    let invisible = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
+    };
     let content = request.content.trim();
     if content.chars().all(invisible) {
         if request.attachments.is_empty() {
@@ -424,20 +500,35 @@ async fn checked_attachments(inner: &Inner, owner: &Owner, files: &[FileId]) -> 
     }
     let attachments = inner.knowledge.prepare_attachments(&owner.caller, files).await?;
     if attachments.iter().map(|file| file.size).sum::<u64>() > MAX_BATCH_BYTES {
-        return Err(Problem::new(Code::FileTooLarge, "The attached files are larger than 200 MiB together. Send them in several messages."));
+        return Err(Problem::new(
+            Code::FileTooLarge,
+            "The attached files are larger than 200 MiB together. Send them in several messages.",
+        ));
     }
     Ok(attachments)
 }
 
 /// The model that answers, bound to the turn from here on (CHT-37).
-async fn choose(inner: &Inner, owner: &Owner, request: &SendRequest, content: &str, files: &[Attachment]) -> Result<ResolvedModel, Problem> {
+async fn choose(
+    inner: &Inner,
+    owner: &Owner,
+    request: &SendRequest,
+    content: &str,
+    files: &[Attachment],
+) -> Result<ResolvedModel, Problem> {
     match &request.model {
-        ModelChoice::Named { model, provider } => inner.models.resolve_chat(owner.org, model, provider.as_deref()).await,
+        ModelChoice::Named { model, provider } => {
+            inner.models.resolve_chat(owner.org, model, provider.as_deref()).await
+        }
         ModelChoice::Auto => {
             let entries = inner.models.chat_models(owner.org).await?;
-            let input = AutoInput::of(content, files.iter().any(|file| file.image), files.iter().any(|file| !file.image));
+            let input =
+                AutoInput::of(content, files.iter().any(|file| file.image), files.iter().any(|file| !file.image));
             let pick = tale_models::auto::pick(&entries, &input).map_err(|reason| match reason {
-                NoPick::NoVision => Problem::new(Code::ChatModelNoVision, "None of the models can see images. Remove the image, or add a model that can."),
+                NoPick::NoVision => Problem::new(
+                    Code::ChatModelNoVision,
+                    "None of the models can see images. Remove the image, or add a model that can.",
+                ),
                 NoPick::NoModel => no_model(),
             })?;
             inner.models.resolve_chat(owner.org, &pick.id, Some(&pick.provider_slug)).await
@@ -446,15 +537,19 @@ async fn choose(inner: &Inner, owner: &Owner, request: &SendRequest, content: &s
 }
 
 fn no_model() -> Problem {
-    Problem::new(Code::ChatModelUnknown, "No AI provider is connected yet. Ask an administrator to add one under Settings > AI providers.")
+    Problem::new(
+        Code::ChatModelUnknown,
+        "No AI provider is connected yet. Ask an administrator to add one under Settings > AI providers.",
+    )
 }
 
 fn checked_output(model: &ResolvedModel, wanted: Option<u32>) -> Result<(), Problem> {
     match (wanted, model.max_output_tokens) {
         (Some(0), _) => Err(Problem::invalid_field("maxOutputTokens", "must be at least 1")),
-        (Some(wanted), Some(ceiling)) if wanted > ceiling => {
-            Err(Problem::invalid_field("maxOutputTokens", &format!("must be at most {ceiling}, the ceiling of {}", model.model_id)))
-        }
+        (Some(wanted), Some(ceiling)) if wanted > ceiling => Err(Problem::invalid_field(
+            "maxOutputTokens",
+            &format!("must be at most {ceiling}, the ceiling of {}", model.model_id),
+        )),
         _ => Ok(()),
     }
 }

@@ -112,7 +112,10 @@ pub(crate) fn not_found() -> Problem {
 }
 
 pub(crate) fn in_progress() -> Problem {
-    Problem::new(Code::ChatTurnInProgress, "A reply is being written in this chat. Wait for it or stop it, then try again.")
+    Problem::new(
+        Code::ChatTurnInProgress,
+        "A reply is being written in this chat. Wait for it or stop it, then try again.",
+    )
 }
 
 /// Checks a title and trims it (CHT-179).
@@ -135,7 +138,14 @@ pub(crate) async fn announce(conn: &mut PgConnection, owner: &Owner, id: ThreadI
     Ok(())
 }
 
-async fn record(inner: &Inner, conn: &mut PgConnection, owner: &Owner, action: &'static str, id: ThreadId, details: serde_json::Value) -> sqlx::Result<()> {
+async fn record(
+    inner: &Inner,
+    conn: &mut PgConnection,
+    owner: &Owner,
+    action: &'static str,
+    id: ThreadId,
+    details: serde_json::Value,
+) -> sqlx::Result<()> {
     audit::record(
         conn,
         &AuditEntry {
@@ -163,7 +173,15 @@ impl Chat {
         let mut tx = inner.db.begin().await?;
         let id = ThreadId::new();
         let now = inner.clock.now();
-        let new = NewThread { id, org: owner.org, owner: owner.user, title: title.as_deref(), custom_title: title.is_some(), forked_from: None, now };
+        let new = NewThread {
+            id,
+            org: owner.org,
+            owner: owner.user,
+            title: title.as_deref(),
+            custom_title: title.is_some(),
+            forked_from: None,
+            now,
+        };
         threads::insert(&mut tx, &new).await?;
         announce(&mut tx, owner, id).await?;
         let row = threads::find(&mut tx, owner.org, owner.user, id).await?.ok_or_else(not_found)?;
@@ -177,8 +195,15 @@ impl Chat {
     /// `INVALID_CURSOR`.
     pub async fn threads(&self, owner: &Owner, query: &ThreadQuery) -> Result<Page<Thread>, Problem> {
         let inner = &self.0;
-        let scope = format!("threads:{}:{}:{}:{}", owner.org, owner.user, query.archived, query.search.as_deref().unwrap_or_default());
-        let before = query.cursor.as_deref().map(|cursor| inner.cursors.open::<(i64, ThreadId)>(&scope, cursor)).transpose()?;
+        let scope = format!(
+            "threads:{}:{}:{}:{}",
+            owner.org,
+            owner.user,
+            query.archived,
+            query.search.as_deref().unwrap_or_default()
+        );
+        let before =
+            query.cursor.as_deref().map(|cursor| inner.cursors.open::<(i64, ThreadId)>(&scope, cursor)).transpose()?;
         let before = before.and_then(|(micros, id)| Some((DateTime::from_timestamp_micros(micros)?, id)));
         let limit = query.limit.clamp(1, 100);
         let filter = ListFilter {
@@ -193,7 +218,10 @@ impl Chat {
         let mut rows = threads::list(&mut conn, &filter).await?;
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
-        let next = rows.last().filter(|_| more).map(|row| inner.cursors.sign(&scope, &(row.updated_at.timestamp_micros(), row.id)));
+        let next = rows
+            .last()
+            .filter(|_| more)
+            .map(|row| inner.cursors.sign(&scope, &(row.updated_at.timestamp_micros(), row.id)));
         Ok(Page { rows: rows.into_iter().map(Thread::from).collect(), next })
     }
 
@@ -240,11 +268,17 @@ impl Chat {
         let inner = &self.0;
         let mut tx = inner.db.begin().await?;
         let found = threads::lock(&mut tx, owner.org, owner.user, id).await?;
-        let before = threads::find(&mut tx, owner.org, owner.user, id).await?.filter(|_| found).ok_or_else(not_found)?;
+        let before =
+            threads::find(&mut tx, owner.org, owner.user, id).await?.filter(|_| found).ok_or_else(not_found)?;
         if patch.archived == Some(true) && before.running {
             return Err(in_progress());
         }
-        let change = ThreadChange { title: title.as_deref(), archived: patch.archived, pinned: patch.pinned, unread: patch.unread };
+        let change = ThreadChange {
+            title: title.as_deref(),
+            archived: patch.archived,
+            pinned: patch.pinned,
+            unread: patch.unread,
+        };
         threads::change(&mut tx, owner.org, id, &change, inner.clock.now()).await?;
         announce(&mut tx, owner, id).await?;
         let row = threads::find(&mut tx, owner.org, owner.user, id).await?.ok_or_else(not_found)?;
@@ -329,7 +363,8 @@ impl Chat {
             },
         )
         .await?;
-        hints::notify(&mut tx, &Hint { org: owner.org, topic: Topic::Threads, id: None, user: Some(owner.user) }).await?;
+        hints::notify(&mut tx, &Hint { org: owner.org, topic: Topic::Threads, id: None, user: Some(owner.user) })
+            .await?;
         tx.commit().await?;
         Ok(BulkResult { changed: changed.len() as u64, skipped: u64::try_from(skipped).unwrap_or(0) })
     }
@@ -344,7 +379,9 @@ impl Chat {
             return Ok(Vec::new());
         }
         let mut conn = self.0.db.acquire().await?;
-        let rows = threads::search(&mut conn, owner.org, owner.user, &words, query.trim(), i64::from(limit.clamp(1, 50))).await?;
+        let rows =
+            threads::search(&mut conn, owner.org, owner.user, &words, query.trim(), i64::from(limit.clamp(1, 50)))
+                .await?;
         Ok(rows
             .into_iter()
             .map(|row| FoundThread {
@@ -362,7 +399,14 @@ impl Chat {
     ///
     /// # Errors
     /// `MESSAGE_NOT_FOUND`, `INVALID_BODY`.
-    pub async fn rate(&self, owner: &Owner, id: ThreadId, message: MessageId, rating: Option<Rating>, comment: Option<&str>) -> Result<(), Problem> {
+    pub async fn rate(
+        &self,
+        owner: &Owner,
+        id: ThreadId,
+        message: MessageId,
+        rating: Option<Rating>,
+        comment: Option<&str>,
+    ) -> Result<(), Problem> {
         if comment.is_some_and(|comment| comment.chars().count() > 2_000) {
             return Err(Problem::invalid_field("comment", "must be at most 2000 characters"));
         }
@@ -412,10 +456,19 @@ impl Chat {
         let from = threads::find(&mut tx, owner.org, owner.user, id).await?.ok_or_else(not_found)?;
         let row = messages::find(&mut tx, owner.org, id, message).await?;
         row.filter(|row| row.role == "assistant" && row.status != "pending").ok_or_else(message::not_found)?;
-        let title: Option<String> = from.title.map(|title| format!("Fork of {title}").chars().take(MAX_TITLE_CHARS).collect());
+        let title: Option<String> =
+            from.title.map(|title| format!("Fork of {title}").chars().take(MAX_TITLE_CHARS).collect());
         let copy = ThreadId::new();
         let now = inner.clock.now();
-        let new = NewThread { id: copy, org: owner.org, owner: owner.user, title: title.as_deref(), custom_title: title.is_some(), forked_from: Some(id), now };
+        let new = NewThread {
+            id: copy,
+            org: owner.org,
+            owner: owner.user,
+            title: title.as_deref(),
+            custom_title: title.is_some(),
+            forked_from: Some(id),
+            now,
+        };
         threads::insert(&mut tx, &new).await?;
         if let Some(leaf) = messages::copy_path(&mut tx, owner.org, id, message, copy).await? {
             threads::set_active_leaf(&mut tx, owner.org, copy, leaf).await?;

@@ -128,7 +128,8 @@ pub fn judge_address(address: IpAddr, policy: HostPolicy) -> Result<(), HostRefu
 }
 
 /// Names that stand for a metadata service whatever they resolve to.
-const METADATA_NAMES: &[&str] = &["metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"];
+const METADATA_NAMES: &[&str] =
+    &["metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"];
 
 /// Judges the literal form of a URL: scheme, decoration, literal addresses and known names.
 /// A domain's addresses are judged when the request is made.
@@ -249,8 +250,15 @@ mod tests {
     #[test]
     fn private_forms_need_the_flag() {
         for url in [
-            "http://127.0.0.1:8000/v1", "http://localhost:8000", "http://10.1.2.3", "http://192.168.1.20:8000/v1",
-            "http://[::1]/", "http://100.64.0.1", "http://[fe80::1]/", "http://0.0.0.0", "http://model.local/v1",
+            "http://127.0.0.1:8000/v1",
+            "http://localhost:8000",
+            "http://10.1.2.3",
+            "http://192.168.1.20:8000/v1",
+            "http://[::1]/",
+            "http://100.64.0.1",
+            "http://[fe80::1]/",
+            "http://0.0.0.0",
+            "http://model.local/v1",
         ] {
             assert!(matches!(judged(url, HostPolicy::PublicOnly), Err(HostRefused::Private(_))), "{url}");
             assert_eq!(judged(url, HostPolicy::PrivateAllowed), Ok(()), "{url}");
@@ -260,7 +268,10 @@ mod tests {
     #[test]
     fn public_hosts_need_https_and_a_plain_url() {
         assert_eq!(judged("https://api.example.com/v1", HostPolicy::PublicOnly), Ok(()));
-        assert!(matches!(judged("http://api.example.com/v1", HostPolicy::PrivateAllowed), Err(HostRefused::NeedsHttps(_))));
+        assert!(matches!(
+            judged("http://api.example.com/v1", HostPolicy::PrivateAllowed),
+            Err(HostRefused::NeedsHttps(_))
+        ));
         assert_eq!(judged("https://u:p@api.example.com", HostPolicy::PublicOnly), Err(HostRefused::Decorated));
         assert_eq!(judged("https://api.example.com/?key=1", HostPolicy::PublicOnly), Err(HostRefused::Decorated));
         assert_eq!(judged("ftp://api.example.com/", HostPolicy::PublicOnly), Err(HostRefused::NotHttp));

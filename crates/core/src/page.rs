@@ -49,7 +49,9 @@ impl CursorSigner {
     /// # Errors
     /// `INVALID_CURSOR` for a foreign or altered cursor.
     pub fn open<T: DeserializeOwned>(&self, scope: &str, cursor: &str) -> Result<T, Problem> {
-        let refused = || Problem::new(Code::InvalidCursor, "The cursor does not belong to this list. Start again without a cursor.");
+        let refused = || {
+            Problem::new(Code::InvalidCursor, "The cursor does not belong to this list. Start again without a cursor.")
+        };
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| refused())?;
         let (mac, body) = bytes.split_at_checked(16).ok_or_else(refused)?;
         if !constant_time_eq(mac, &self.mac(scope, body)[..16]) {

@@ -159,7 +159,10 @@ impl Problem {
     pub fn internal(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self {
             source: Some(source.into()),
-            ..Self::new(Code::InternalError, "Something went wrong on our side. Try again; if it happens again, give your administrator the request id.")
+            ..Self::new(
+                Code::InternalError,
+                "Something went wrong on our side. Try again; if it happens again, give your administrator the request id.",
+            )
         }
     }
 
@@ -182,12 +185,16 @@ impl Problem {
     fn with_issues(code: Code, issues: Vec<Issue>) -> Self {
         let sentence = issues.first().map_or_else(
             || "The request is not valid.".to_owned(),
-            |first| if first.path.is_empty() { format!("The request {}.", first.message) } else { format!("`{}` {}.", first.path, first.message) },
+            |first| {
+                if first.path.is_empty() {
+                    format!("The request {}.", first.message)
+                } else {
+                    format!("`{}` {}.", first.path, first.message)
+                }
+            },
         );
-        let list: Vec<Value> = issues
-            .iter()
-            .map(|issue| serde_json::json!({ "path": issue.path, "message": issue.message }))
-            .collect();
+        let list: Vec<Value> =
+            issues.iter().map(|issue| serde_json::json!({ "path": issue.path, "message": issue.message })).collect();
         Self::new(code, sentence).with_data(serde_json::json!({ "issues": list }))
     }
 
@@ -225,13 +232,18 @@ impl From<sqlx::Error> for Problem {
         let unreachable = match &error {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Tls(_) => true,
             // 57P01…57P03: shutting down, crash, starting up; 08xxx: connection; 53300: too many connections.
-            sqlx::Error::Database(db) => db.code().is_some_and(|code| code.starts_with("57P") || code.starts_with("08") || code == "53300"),
+            sqlx::Error::Database(db) => {
+                db.code().is_some_and(|code| code.starts_with("57P") || code.starts_with("08") || code == "53300")
+            }
             _ => false,
         };
         if unreachable {
-            Self::new(Code::DatabaseUnavailable, "The database cannot be reached right now. Nothing was changed; try again in a moment.")
-                .retry_after(Duration::from_secs(5))
-                .because(error)
+            Self::new(
+                Code::DatabaseUnavailable,
+                "The database cannot be reached right now. Nothing was changed; try again in a moment.",
+            )
+            .retry_after(Duration::from_secs(5))
+            .because(error)
         } else {
             Self::internal(error)
         }

@@ -114,12 +114,16 @@ impl<'a> EnvReader<'a> {
 
     /// Reports a set but unusable value, without showing a secret.
     pub fn refuse(&mut self, var: &'static Var, text: &str) {
-        let found = if var.secret { "is set but unusable (value not shown)".to_owned() } else { format!("is {text:?}") };
+        let found =
+            if var.secret { "is set but unusable (value not shown)".to_owned() } else { format!("is {text:?}") };
         self.report(var, found);
     }
 
     fn report(&mut self, var: &'static Var, found: String) {
-        self.problems.push(EnvProblem { variable: var.name, sentence: format!("{} {found}; expected {}", var.name, var.expects) });
+        self.problems.push(EnvProblem {
+            variable: var.name,
+            sentence: format!("{} {found}; expected {}", var.name, var.expects),
+        });
     }
 
     /// The result, or all problems.

@@ -119,9 +119,9 @@ impl Settings {
         let secrets = read_secrets(&mut env);
         let database = read_database(&mut env);
         let object_store = read_object_store(&mut env, site.as_ref());
-        let organization_creators = source.get(var::TALE_ORGANIZATION_CREATORS.name).map(|list| {
-            split_list(&list).map(str::to_lowercase).collect()
-        });
+        let organization_creators = source
+            .get(var::TALE_ORGANIZATION_CREATORS.name)
+            .map(|list| split_list(&list).map(str::to_lowercase).collect());
         let session_idle_timeout = env
             .parsed::<u64>(&var::SESSION_IDLE_TIMEOUT_MINUTES, |minutes| (1..=1440).contains(minutes))
             .map(|minutes| Duration::from_secs(minutes * 60));
@@ -211,8 +211,11 @@ fn hex_secret(env: &mut EnvReader<'_>, var: &'static var::Var, text: String) -> 
 
 fn read_secrets(env: &mut EnvReader<'_>) -> Option<SecretSettings> {
     let auth = env.required(&var::BETTER_AUTH_SECRET).and_then(|_| long_secret(env, &var::BETTER_AUTH_SECRET, 16));
-    let encryption = env.required(&var::ENCRYPTION_SECRET_HEX).and_then(|text| hex_secret(env, &var::ENCRYPTION_SECRET_HEX, text));
-    let previous = env.text(&var::ENCRYPTION_SECRET_PREVIOUS_HEX).map(|text| hex_secret(env, &var::ENCRYPTION_SECRET_PREVIOUS_HEX, text));
+    let encryption =
+        env.required(&var::ENCRYPTION_SECRET_HEX).and_then(|text| hex_secret(env, &var::ENCRYPTION_SECRET_HEX, text));
+    let previous = env
+        .text(&var::ENCRYPTION_SECRET_PREVIOUS_HEX)
+        .map(|text| hex_secret(env, &var::ENCRYPTION_SECRET_PREVIOUS_HEX, text));
     let instance = env.required(&var::INSTANCE_SECRET).and_then(|text| hex_secret(env, &var::INSTANCE_SECRET, text));
     Some(SecretSettings {
         auth: auth?,
@@ -224,9 +227,8 @@ fn read_secrets(env: &mut EnvReader<'_>) -> Option<SecretSettings> {
 
 fn postgres_url(env: &mut EnvReader<'_>, var: &'static var::Var) -> Option<SecretString> {
     let text = env.required(var)?;
-    let usable = Url::parse(&text).is_ok_and(|url| {
-        matches!(url.scheme(), "postgres" | "postgresql") && url.path().len() > 1
-    });
+    let usable =
+        Url::parse(&text).is_ok_and(|url| matches!(url.scheme(), "postgres" | "postgresql") && url.path().len() > 1);
     if !usable {
         env.refuse(var, &text);
         return None;
@@ -257,7 +259,10 @@ fn read_object_store(env: &mut EnvReader<'_>, site: Option<&SiteSettings>) -> Op
     let public = http_url(env, &var::OBJECT_STORE_PUBLIC_ENDPOINT);
     let access_key = env.required(&var::OBJECT_STORE_ACCESS_KEY);
     let secret_key = env.required(&var::OBJECT_STORE_SECRET_KEY);
-    let prefix = env.text(&var::OBJECT_STORE_PREFIX).map(|text| text.trim_matches('/').to_owned()).filter(|text| !text.is_empty());
+    let prefix = env
+        .text(&var::OBJECT_STORE_PREFIX)
+        .map(|text| text.trim_matches('/').to_owned())
+        .filter(|text| !text.is_empty());
     let endpoint = endpoint?;
     let public_endpoint = public.or_else(|| site.map(|_| endpoint.clone()))?;
     Some(ObjectStoreSettings {
@@ -308,7 +313,12 @@ mod tests {
         env.0.insert("OBJECT_STORE_ACCESS_KEY".into(), " ".into());
         let text = Settings::from_env(&env).unwrap_err().to_string();
         assert!(text.starts_with("4 settings are wrong, nothing was started\n"), "{text}");
-        for name in ["DATABASE_URL is set but unusable", "WORKER_CONCURRENCY is \"0\"", "ADDITIONAL_SITE_URLS", "OBJECT_STORE_ACCESS_KEY is not set"] {
+        for name in [
+            "DATABASE_URL is set but unusable",
+            "WORKER_CONCURRENCY is \"0\"",
+            "ADDITIONAL_SITE_URLS",
+            "OBJECT_STORE_ACCESS_KEY is not set",
+        ] {
             assert!(text.contains(name), "{name} missing in {text}");
         }
         assert!(!text.contains("secret-word"));

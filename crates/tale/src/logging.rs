@@ -7,15 +7,19 @@ use tracing_subscriber::EnvFilter;
 
 /// Starts logging to standard error.
 pub(crate) fn start(env: &dyn EnvSource) -> Result<(), String> {
-    let set = |var: &tale_env::Var| env.get(var.name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let set =
+        |var: &tale_env::Var| env.get(var.name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let filter = set(&registry::TALE_LOG).unwrap_or_else(|| "info,sqlx=warn,hyper=warn,tantivy=warn".to_owned());
-    let filter = EnvFilter::try_new(&filter).map_err(|_| format!("TALE_LOG is {filter:?}; expected {}", registry::TALE_LOG.expects))?;
+    let filter = EnvFilter::try_new(&filter)
+        .map_err(|_| format!("TALE_LOG is {filter:?}; expected {}", registry::TALE_LOG.expects))?;
     let terminal = std::io::stderr().is_terminal();
     let json = match set(&registry::TALE_LOG_FORMAT).as_deref() {
         None => !terminal,
         Some("json") => true,
         Some("text") => false,
-        Some(other) => return Err(format!("TALE_LOG_FORMAT is {other:?}; expected {}", registry::TALE_LOG_FORMAT.expects)),
+        Some(other) => {
+            return Err(format!("TALE_LOG_FORMAT is {other:?}; expected {}", registry::TALE_LOG_FORMAT.expects));
+        }
     };
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     if json {

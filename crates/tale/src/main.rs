@@ -41,7 +41,10 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the last words of the command line go to the terminal, whatever the log is set to")]
+#[expect(
+    clippy::print_stderr,
+    reason = "the last words of the command line go to the terminal, whatever the log is set to"
+)]
 fn fail(problem: &dyn std::fmt::Display) -> ExitCode {
     eprintln!("tale: {}", problem.to_string().trim_end());
     ExitCode::FAILURE

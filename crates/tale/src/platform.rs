@@ -90,7 +90,9 @@ pub(crate) struct Parts {
 /// Binds a port, or says how to choose another.
 pub(crate) async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, StartError> {
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => StartError::PortInUse { port: address.port(), flag, other: address.port().saturating_add(1) },
+        io::ErrorKind::AddrInUse => {
+            StartError::PortInUse { port: address.port(), flag, other: address.port().saturating_add(1) }
+        }
         _ => StartError::other(error),
     })
 }
@@ -100,8 +102,18 @@ pub(crate) async fn serve_all(env: &dyn EnvSource, port: u16) -> Result<(), Star
     let stop = signals::stop_token().map_err(StartError::other)?;
     let settings = Settings::from_env(env).map_err(StartError::Settings)?;
     let listener = bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), "tale serve all --port").await?;
-    let data_dir = env.get(tale_env::registry::TALE_DATA_DIR.name).filter(|text| !text.is_empty()).map_or_else(|| PathBuf::from("/var/lib/tale"), PathBuf::from);
-    let parts = Parts { listener, work_dir: data_dir.join("work"), data_dir, worker_identity: None, embedded_store: None, demo: false };
+    let data_dir = env
+        .get(tale_env::registry::TALE_DATA_DIR.name)
+        .filter(|text| !text.is_empty())
+        .map_or_else(|| PathBuf::from("/var/lib/tale"), PathBuf::from);
+    let parts = Parts {
+        listener,
+        work_dir: data_dir.join("work"),
+        data_dir,
+        worker_identity: None,
+        embedded_store: None,
+        demo: false,
+    };
     run(settings, parts, stop).await
 }
 
@@ -109,7 +121,8 @@ pub(crate) async fn serve_all(env: &dyn EnvSource, port: u16) -> Result<(), Star
 pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToken) -> Result<(), StartError> {
     let clock: SharedClock = Arc::new(SystemClock);
     for folder in [&parts.data_dir, &parts.work_dir] {
-        std::fs::create_dir_all(folder).map_err(|error| StartError::other(format!("{} cannot be used: {error}", folder.display())))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| StartError::other(format!("{} cannot be used: {error}", folder.display())))?;
     }
     let pool = |url: &secrecy::SecretString, max| PoolConfig {
         url: url.expose_secret().to_owned(),
@@ -117,16 +130,23 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         ca_file: None,
         application_name: "tale",
     };
-    let app_db = pools::connect("operational", &pool(&settings.database.app_url, settings.database.app_pool_max)).await.map_err(StartError::other)?;
-    let corpus = pools::connect("knowledge", &pool(&settings.database.knowledge_url, settings.database.knowledge_pool_max)).await.map_err(StartError::other)?;
+    let app_db = pools::connect("operational", &pool(&settings.database.app_url, settings.database.app_pool_max))
+        .await
+        .map_err(StartError::other)?;
+    let corpus =
+        pools::connect("knowledge", &pool(&settings.database.knowledge_url, settings.database.knowledge_pool_max))
+            .await
+            .map_err(StartError::other)?;
     tale_db::migrate::app(&app_db).await.map_err(StartError::other)?;
     tale_db::migrate::knowledge(&corpus).await.map_err(StartError::other)?;
 
     let tasks = TaskTracker::new();
     let demo = if parts.demo { Some(start_demo(&tasks, &stop).await?) } else { None };
     let previous = settings.secrets.encryption_previous_hex.as_ref().map(ExposeSecret::expose_secret);
-    let cipher = FieldCipher::from_hex(settings.secrets.encryption_hex.expose_secret(), previous).map_err(StartError::other)?;
-    let host_policy = if settings.allow_private_provider_hosts { HostPolicy::PrivateAllowed } else { HostPolicy::PublicOnly };
+    let cipher =
+        FieldCipher::from_hex(settings.secrets.encryption_hex.expose_secret(), previous).map_err(StartError::other)?;
+    let host_policy =
+        if settings.allow_private_provider_hosts { HostPolicy::PrivateAllowed } else { HostPolicy::PublicOnly };
     let models = Models::new(ModelsConfig {
         pool: app_db.clone(),
         clock: clock.clone(),
@@ -137,7 +157,8 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         limits: WireLimits::default(),
     })
     .map_err(StartError::other)?;
-    let identity = Identity::new(app_db.clone(), clock.clone(), IdentityConfig::from_settings(&settings)).map_err(StartError::other)?;
+    let identity = Identity::new(app_db.clone(), clock.clone(), IdentityConfig::from_settings(&settings))
+        .map_err(StartError::other)?;
     let blobs = Blobs::new(store_config(&settings), clock.clone()).map_err(StartError::other)?;
     if let Err(error) = blobs.ensure_bucket().await {
         // The rest of Tale works without files; uploads say what is wrong.
@@ -168,7 +189,8 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     })
     .map_err(StartError::other)?;
     let hints = HintHub::new();
-    let mut worker = knowledge.register(Worker::builder()).concurrency(settings.worker_concurrency).drain(settings.shutdown_drain);
+    let mut worker =
+        knowledge.register(Worker::builder()).concurrency(settings.worker_concurrency).drain(settings.shutdown_drain);
     if let Some(name) = parts.worker_identity {
         worker = worker.exclusive_identity(name);
     }

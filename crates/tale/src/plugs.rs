@@ -15,7 +15,12 @@ impl Embedder for ModelEmbedder {
         Box::pin(async move { Ok(self.0.embedding(org).await?.map(|config| model_of(&config))) })
     }
 
-    fn embed<'a>(&'a self, org: OrgId, texts: &'a [String], purpose: Purpose) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {
+    fn embed<'a>(
+        &'a self,
+        org: OrgId,
+        texts: &'a [String],
+        purpose: Purpose,
+    ) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {
         let purpose = match purpose {
             Purpose::Index => EmbedPurpose::Index,
             Purpose::Search => EmbedPurpose::Search,
@@ -25,7 +30,11 @@ impl Embedder for ModelEmbedder {
 }
 
 fn model_of(config: &EmbeddingConfig) -> EmbeddingModel {
-    EmbeddingModel { provider_slug: config.provider_slug.clone(), model: config.model.clone(), dimensions: config.dimensions }
+    EmbeddingModel {
+        provider_slug: config.provider_slug.clone(),
+        model: config.model.clone(),
+        dimensions: config.dimensions,
+    }
 }
 
 fn failure_of(error: EmbedError) -> EmbedFailure {
@@ -44,7 +53,12 @@ pub(crate) struct EmbeddingJobs(pub Knowledge);
 
 #[async_trait::async_trait]
 impl EmbeddingChanged for EmbeddingJobs {
-    async fn embedding_changed(&self, conn: &mut PgConnection, org: OrgId, config: Option<&EmbeddingConfig>) -> Result<u64, Problem> {
+    async fn embedding_changed(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        config: Option<&EmbeddingConfig>,
+    ) -> Result<u64, Problem> {
         match config {
             Some(config) => Ok(self.0.embedding_saved(conn, org, &model_of(config)).await? as u64),
             None => {

@@ -22,7 +22,14 @@ pub(crate) struct GenerationRow {
 }
 
 /// Takes the chat's one place for a turn. `false` when another turn holds it.
-pub(crate) async fn claim(conn: &mut PgConnection, org: OrgId, thread: ThreadId, message: MessageId, owner: Uuid, now: DateTime<Utc>) -> sqlx::Result<bool> {
+pub(crate) async fn claim(
+    conn: &mut PgConnection,
+    org: OrgId,
+    thread: ThreadId,
+    message: MessageId,
+    owner: Uuid,
+    now: DateTime<Utc>,
+) -> sqlx::Result<bool> {
     let done = sqlx::query(
         "INSERT INTO app.generations (thread_id, org_id, message_id, owner, status, created_at, heartbeat_at)
          VALUES ($1, $2, $3, $4, 'queued', $5, clock_timestamp())
@@ -50,12 +57,18 @@ pub(crate) async fn find(conn: &mut PgConnection, org: OrgId, thread: ThreadId) 
 }
 
 /// Asks the turn to stop. Returns the reply's id, or nothing when no turn runs.
-pub(crate) async fn request_cancel(conn: &mut PgConnection, org: OrgId, thread: ThreadId) -> sqlx::Result<Option<MessageId>> {
-    sqlx::query_scalar("UPDATE app.generations SET cancel_requested = true WHERE org_id = $1 AND thread_id = $2 RETURNING message_id")
-        .bind(org)
-        .bind(thread)
-        .fetch_optional(conn)
-        .await
+pub(crate) async fn request_cancel(
+    conn: &mut PgConnection,
+    org: OrgId,
+    thread: ThreadId,
+) -> sqlx::Result<Option<MessageId>> {
+    sqlx::query_scalar(
+        "UPDATE app.generations SET cancel_requested = true WHERE org_id = $1 AND thread_id = $2 RETURNING message_id",
+    )
+    .bind(org)
+    .bind(thread)
+    .fetch_optional(conn)
+    .await
 }
 
 /// The heartbeat of all turns of one process in one statement, across organizations, with what
@@ -86,14 +99,22 @@ pub(crate) async fn beat(
 }
 
 /// Ends the turn of a process. `false` when it no longer holds the place.
-pub(crate) async fn release(conn: &mut PgConnection, org: OrgId, thread: ThreadId, message: MessageId, owner: Uuid) -> sqlx::Result<bool> {
-    let done = sqlx::query("DELETE FROM app.generations WHERE org_id = $1 AND thread_id = $2 AND message_id = $3 AND owner = $4")
-        .bind(org)
-        .bind(thread)
-        .bind(message)
-        .bind(owner)
-        .execute(conn)
-        .await?;
+pub(crate) async fn release(
+    conn: &mut PgConnection,
+    org: OrgId,
+    thread: ThreadId,
+    message: MessageId,
+    owner: Uuid,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query(
+        "DELETE FROM app.generations WHERE org_id = $1 AND thread_id = $2 AND message_id = $3 AND owner = $4",
+    )
+    .bind(org)
+    .bind(thread)
+    .bind(message)
+    .bind(owner)
+    .execute(conn)
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -113,12 +134,14 @@ pub(crate) async fn stale(conn: &mut PgConnection, seconds: f64, not_owner: Uuid
 
 /// Takes over a turn whose process is gone, if it still shows the heartbeat that was seen.
 pub(crate) async fn reap(conn: &mut PgConnection, row: &GenerationRow) -> sqlx::Result<bool> {
-    let done = sqlx::query("DELETE FROM app.generations WHERE org_id = $1 AND thread_id = $2 AND message_id = $3 AND heartbeat_at = $4")
-        .bind(row.org_id)
-        .bind(row.thread_id)
-        .bind(row.message_id)
-        .bind(row.heartbeat_at)
-        .execute(conn)
-        .await?;
+    let done = sqlx::query(
+        "DELETE FROM app.generations WHERE org_id = $1 AND thread_id = $2 AND message_id = $3 AND heartbeat_at = $4",
+    )
+    .bind(row.org_id)
+    .bind(row.thread_id)
+    .bind(row.message_id)
+    .bind(row.heartbeat_at)
+    .execute(conn)
+    .await?;
     Ok(done.rows_affected() == 1)
 }

@@ -10,7 +10,13 @@ fn horizon(now: DateTime<Utc>) -> DateTime<Utc> {
     now - TimeDelta::hours(24)
 }
 
-pub(crate) async fn find(conn: &mut PgConnection, org: OrgId, scope: &str, key: &str, now: DateTime<Utc>) -> sqlx::Result<Option<(Vec<u8>, Value)>> {
+pub(crate) async fn find(
+    conn: &mut PgConnection,
+    org: OrgId,
+    scope: &str,
+    key: &str,
+    now: DateTime<Utc>,
+) -> sqlx::Result<Option<(Vec<u8>, Value)>> {
     sqlx::query_as("SELECT body_hash, answer FROM app.idempotency_keys WHERE org_id = $1 AND scope = $2 AND key = $3 AND created_at > $4")
         .bind(org)
         .bind(scope)
@@ -50,6 +56,7 @@ pub(crate) async fn insert(
 
 /// Forgets what is older than the memory, across organizations.
 pub(crate) async fn sweep(conn: &mut PgConnection, now: DateTime<Utc>) -> sqlx::Result<u64> {
-    let done = sqlx::query("DELETE FROM app.idempotency_keys WHERE created_at <= $1").bind(horizon(now)).execute(conn).await?;
+    let done =
+        sqlx::query("DELETE FROM app.idempotency_keys WHERE created_at <= $1").bind(horizon(now)).execute(conn).await?;
     Ok(done.rows_affected())
 }

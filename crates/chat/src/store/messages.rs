@@ -65,7 +65,12 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewMessage<'_>) -> sql
 }
 
 /// The messages from the first one to `leaf`, oldest first.
-pub(crate) async fn path(conn: &mut PgConnection, org: OrgId, thread: ThreadId, leaf: MessageId) -> sqlx::Result<Vec<MessageRow>> {
+pub(crate) async fn path(
+    conn: &mut PgConnection,
+    org: OrgId,
+    thread: ThreadId,
+    leaf: MessageId,
+) -> sqlx::Result<Vec<MessageRow>> {
     sqlx::query_as(
         "WITH RECURSIVE path AS (
              SELECT m.id, m.parent_id, 0 AS depth FROM app.messages m
@@ -87,7 +92,12 @@ pub(crate) async fn path(conn: &mut PgConnection, org: OrgId, thread: ThreadId, 
     .await
 }
 
-pub(crate) async fn find(conn: &mut PgConnection, org: OrgId, thread: ThreadId, id: MessageId) -> sqlx::Result<Option<MessageRow>> {
+pub(crate) async fn find(
+    conn: &mut PgConnection,
+    org: OrgId,
+    thread: ThreadId,
+    id: MessageId,
+) -> sqlx::Result<Option<MessageRow>> {
     sqlx::query_as(
         "SELECT id, parent_id, role, status, parts, model, provider_slug, usage, error, error_code,
                 finish_reason, context_dropped_count, step_limit_hit, created_at, started_at, first_token_at, done_at
@@ -101,7 +111,11 @@ pub(crate) async fn find(conn: &mut PgConnection, org: OrgId, thread: ThreadId, 
 }
 
 /// Every user message of a chat with its parent, in order of creation: the versions of its turns.
-pub(crate) async fn user_messages(conn: &mut PgConnection, org: OrgId, thread: ThreadId) -> sqlx::Result<Vec<(MessageId, Option<MessageId>)>> {
+pub(crate) async fn user_messages(
+    conn: &mut PgConnection,
+    org: OrgId,
+    thread: ThreadId,
+) -> sqlx::Result<Vec<(MessageId, Option<MessageId>)>> {
     sqlx::query_as("SELECT id, parent_id FROM app.messages WHERE org_id = $1 AND thread_id = $2 AND role = 'user' ORDER BY created_at, id")
         .bind(org)
         .bind(thread)
@@ -110,7 +124,12 @@ pub(crate) async fn user_messages(conn: &mut PgConnection, org: OrgId, thread: T
 }
 
 /// The newest message below `id`, following the newest child each time; `id` itself when it has none.
-pub(crate) async fn newest_leaf(conn: &mut PgConnection, org: OrgId, thread: ThreadId, id: MessageId) -> sqlx::Result<MessageId> {
+pub(crate) async fn newest_leaf(
+    conn: &mut PgConnection,
+    org: OrgId,
+    thread: ThreadId,
+    id: MessageId,
+) -> sqlx::Result<MessageId> {
     sqlx::query_scalar(
         "WITH RECURSIVE down AS (
              SELECT $3::uuid AS id, 0 AS depth
@@ -131,7 +150,12 @@ pub(crate) async fn newest_leaf(conn: &mut PgConnection, org: OrgId, thread: Thr
 }
 
 /// The person's ratings of the messages of a chat.
-pub(crate) async fn ratings(conn: &mut PgConnection, org: OrgId, thread: ThreadId, user: UserId) -> sqlx::Result<Vec<(MessageId, String)>> {
+pub(crate) async fn ratings(
+    conn: &mut PgConnection,
+    org: OrgId,
+    thread: ThreadId,
+    user: UserId,
+) -> sqlx::Result<Vec<(MessageId, String)>> {
     sqlx::query_as(
         "SELECT f.message_id, f.rating FROM app.message_feedback f JOIN app.messages m ON m.id = f.message_id
           WHERE m.org_id = $1 AND m.thread_id = $2 AND f.user_id = $3",
@@ -159,7 +183,12 @@ pub(crate) struct Settlement<'a> {
     pub now: DateTime<Utc>,
 }
 
-pub(crate) async fn settle(conn: &mut PgConnection, org: OrgId, id: MessageId, end: &Settlement<'_>) -> sqlx::Result<()> {
+pub(crate) async fn settle(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: MessageId,
+    end: &Settlement<'_>,
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE app.messages
             SET status = $3, parts = $4, search_text = $5, usage = $6, error = $7, error_code = $8, finish_reason = $9,

@@ -47,7 +47,12 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewThread<'_>) -> sqlx
 }
 
 /// The owner's chat, unless it is in the trash. `lock` holds the row until the transaction ends.
-pub(crate) async fn find(conn: &mut PgConnection, org: OrgId, owner: UserId, id: ThreadId) -> sqlx::Result<Option<ThreadRow>> {
+pub(crate) async fn find(
+    conn: &mut PgConnection,
+    org: OrgId,
+    owner: UserId,
+    id: ThreadId,
+) -> sqlx::Result<Option<ThreadRow>> {
     sqlx::query_as(
         "SELECT t.id, t.title, t.reasoning_effort, t.active_leaf, t.unread, t.pinned_at,
                 t.archived_at, t.created_at, t.updated_at,
@@ -121,7 +126,13 @@ pub(crate) struct ThreadChange<'a> {
     pub unread: Option<bool>,
 }
 
-pub(crate) async fn change(conn: &mut PgConnection, org: OrgId, id: ThreadId, change: &ThreadChange<'_>, now: DateTime<Utc>) -> sqlx::Result<()> {
+pub(crate) async fn change(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: ThreadId,
+    change: &ThreadChange<'_>,
+    now: DateTime<Utc>,
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE app.threads
             SET title        = COALESCE($3, title),
@@ -144,7 +155,12 @@ pub(crate) async fn change(conn: &mut PgConnection, org: OrgId, id: ThreadId, ch
 }
 
 /// Writes a generated title; a person's own stays.
-pub(crate) async fn set_generated_title(conn: &mut PgConnection, org: OrgId, id: ThreadId, title: &str) -> sqlx::Result<bool> {
+pub(crate) async fn set_generated_title(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: ThreadId,
+    title: &str,
+) -> sqlx::Result<bool> {
     let done = sqlx::query("UPDATE app.threads SET title = $3 WHERE org_id = $1 AND id = $2 AND title IS NULL AND title_source = 'generated'")
         .bind(org)
         .bind(id)
@@ -154,8 +170,18 @@ pub(crate) async fn set_generated_title(conn: &mut PgConnection, org: OrgId, id:
     Ok(done.rows_affected() == 1)
 }
 
-pub(crate) async fn set_active_leaf(conn: &mut PgConnection, org: OrgId, id: ThreadId, leaf: MessageId) -> sqlx::Result<()> {
-    sqlx::query("UPDATE app.threads SET active_leaf = $3 WHERE org_id = $1 AND id = $2").bind(org).bind(id).bind(leaf).execute(conn).await?;
+pub(crate) async fn set_active_leaf(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: ThreadId,
+    leaf: MessageId,
+) -> sqlx::Result<()> {
+    sqlx::query("UPDATE app.threads SET active_leaf = $3 WHERE org_id = $1 AND id = $2")
+        .bind(org)
+        .bind(id)
+        .bind(leaf)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
@@ -184,7 +210,13 @@ pub(crate) async fn touch(
 }
 
 /// A reply landed.
-pub(crate) async fn mark_answered(conn: &mut PgConnection, org: OrgId, id: ThreadId, unread: bool, now: DateTime<Utc>) -> sqlx::Result<()> {
+pub(crate) async fn mark_answered(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: ThreadId,
+    unread: bool,
+    now: DateTime<Utc>,
+) -> sqlx::Result<()> {
     sqlx::query("UPDATE app.threads SET unread = $3, updated_at = $4 WHERE org_id = $1 AND id = $2")
         .bind(org)
         .bind(id)
@@ -196,7 +228,12 @@ pub(crate) async fn mark_answered(conn: &mut PgConnection, org: OrgId, id: Threa
 }
 
 pub(crate) async fn trash(conn: &mut PgConnection, org: OrgId, id: ThreadId, now: DateTime<Utc>) -> sqlx::Result<()> {
-    sqlx::query("UPDATE app.threads SET trashed_at = $3 WHERE org_id = $1 AND id = $2").bind(org).bind(id).bind(now).execute(conn).await?;
+    sqlx::query("UPDATE app.threads SET trashed_at = $3 WHERE org_id = $1 AND id = $2")
+        .bind(org)
+        .bind(id)
+        .bind(now)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
@@ -215,7 +252,12 @@ pub(crate) async fn restore(conn: &mut PgConnection, org: OrgId, owner: UserId, 
 }
 
 /// Archives the owner's open chats that are not being answered; returns their ids.
-pub(crate) async fn archive_all(conn: &mut PgConnection, org: OrgId, owner: UserId, now: DateTime<Utc>) -> sqlx::Result<Vec<ThreadId>> {
+pub(crate) async fn archive_all(
+    conn: &mut PgConnection,
+    org: OrgId,
+    owner: UserId,
+    now: DateTime<Utc>,
+) -> sqlx::Result<Vec<ThreadId>> {
     sqlx::query_scalar(
         "UPDATE app.threads t SET archived_at = $3
           WHERE t.org_id = $1 AND t.owner_user_id = $2 AND t.trashed_at IS NULL AND t.archived_at IS NULL
@@ -230,7 +272,12 @@ pub(crate) async fn archive_all(conn: &mut PgConnection, org: OrgId, owner: User
 }
 
 /// Trashes the owner's chats that are not being answered; returns their ids.
-pub(crate) async fn trash_all(conn: &mut PgConnection, org: OrgId, owner: UserId, now: DateTime<Utc>) -> sqlx::Result<Vec<ThreadId>> {
+pub(crate) async fn trash_all(
+    conn: &mut PgConnection,
+    org: OrgId,
+    owner: UserId,
+    now: DateTime<Utc>,
+) -> sqlx::Result<Vec<ThreadId>> {
     sqlx::query_scalar(
         "UPDATE app.threads t SET trashed_at = $3
           WHERE t.org_id = $1 AND t.owner_user_id = $2 AND t.trashed_at IS NULL
@@ -256,11 +303,24 @@ pub(crate) async fn count_running(conn: &mut PgConnection, org: OrgId, owner: Us
     .await
 }
 
-pub(crate) async fn pick(conn: &mut PgConnection, org: OrgId, user: UserId) -> sqlx::Result<Option<(Option<String>, Option<String>)>> {
-    sqlx::query_as("SELECT model, provider_slug FROM app.chat_picks WHERE org_id = $1 AND user_id = $2").bind(org).bind(user).fetch_optional(conn).await
+pub(crate) async fn pick(
+    conn: &mut PgConnection,
+    org: OrgId,
+    user: UserId,
+) -> sqlx::Result<Option<(Option<String>, Option<String>)>> {
+    sqlx::query_as("SELECT model, provider_slug FROM app.chat_picks WHERE org_id = $1 AND user_id = $2")
+        .bind(org)
+        .bind(user)
+        .fetch_optional(conn)
+        .await
 }
 
-pub(crate) async fn set_pick(conn: &mut PgConnection, org: OrgId, user: UserId, pick: Option<(&str, &str)>) -> sqlx::Result<()> {
+pub(crate) async fn set_pick(
+    conn: &mut PgConnection,
+    org: OrgId,
+    user: UserId,
+    pick: Option<(&str, &str)>,
+) -> sqlx::Result<()> {
     let (model, provider) = pick.unzip();
     sqlx::query(
         "INSERT INTO app.chat_picks (org_id, user_id, model, provider_slug) VALUES ($1, $2, $3, $4)
@@ -283,7 +343,12 @@ pub(crate) struct Feedback<'a> {
 }
 
 /// Stores a rating; model and provider are read from the reply itself (CHT-138).
-pub(crate) async fn rate(conn: &mut PgConnection, org: OrgId, feedback: &Feedback<'_>, now: DateTime<Utc>) -> sqlx::Result<()> {
+pub(crate) async fn rate(
+    conn: &mut PgConnection,
+    org: OrgId,
+    feedback: &Feedback<'_>,
+    now: DateTime<Utc>,
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO app.message_feedback (message_id, user_id, org_id, rating, comment, model, provider_slug, created_at)
          SELECT m.id, $3, m.org_id, $4, $5, m.model, m.provider_slug, $6
@@ -324,7 +389,14 @@ pub(crate) struct FoundRow {
 
 /// The owner's chats that match every word of `query` (a `to_tsquery` of prefixes) in one message,
 /// or `title` in their title. Hidden versions count (CHT-125); one row per chat, live before archived.
-pub(crate) async fn search(conn: &mut PgConnection, org: OrgId, owner: UserId, query: &str, title: &str, limit: i64) -> sqlx::Result<Vec<FoundRow>> {
+pub(crate) async fn search(
+    conn: &mut PgConnection,
+    org: OrgId,
+    owner: UserId,
+    query: &str,
+    title: &str,
+    limit: i64,
+) -> sqlx::Result<Vec<FoundRow>> {
     sqlx::query_as(
         "WITH own AS (
              SELECT id, title, archived_at, updated_at FROM app.threads

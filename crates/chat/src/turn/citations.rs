@@ -53,7 +53,10 @@ fn marks(text: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for piece in text.split('[').skip(1) {
         let Some((inside, _)) = piece.split_once(']') else { continue };
-        if inside.is_empty() || inside.len() > 64 || !inside.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b' ') {
+        if inside.is_empty()
+            || inside.len() > 64
+            || !inside.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b' ')
+        {
             continue;
         }
         found.extend(inside.split(',').filter_map(|number| number.trim().parse::<u32>().ok()));

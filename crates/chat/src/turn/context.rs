@@ -29,7 +29,12 @@ pub(crate) fn assistant_messages(parts: &[Part], keep_reasoning: bool) -> Vec<Ch
     for part in parts {
         match part {
             Part::ToolResult { id, name, output, is_error } => {
-                round.results.push(ChatMessage::ToolResult { id: id.clone(), name: name.clone(), content: result_text(output), is_error: *is_error });
+                round.results.push(ChatMessage::ToolResult {
+                    id: id.clone(),
+                    name: name.clone(),
+                    content: result_text(output),
+                    is_error: *is_error,
+                });
             }
             Part::Text { text } => {
                 round.close_if_answered(&mut out);
@@ -191,7 +196,10 @@ mod tests {
     #[test]
     fn rounds_come_back_in_their_order() {
         let parts = [Part::text("let me look"), call("a"), call("b"), result("a"), result("b"), Part::text("found")];
-        assert_eq!(kinds(&assistant_messages(&parts, false)), ["assistant:2:let me look", "result:a:false", "result:b:false", "assistant:0:found"]);
+        assert_eq!(
+            kinds(&assistant_messages(&parts, false)),
+            ["assistant:2:let me look", "result:a:false", "result:b:false", "assistant:0:found"]
+        );
     }
 
     #[test]

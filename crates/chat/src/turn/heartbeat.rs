@@ -110,7 +110,8 @@ async fn reap(chat: &Inner, row: &generations::GenerationRow) -> sqlx::Result<bo
             parts,
             search_text: &readable(parts),
             usage: row.usage.as_ref().map(|usage| usage.0),
-            error: (!stopped).then_some("The server was restarted while this reply was being written. What had arrived is kept."),
+            error: (!stopped)
+                .then_some("The server was restarted while this reply was being written. What had arrived is kept."),
             error_code: (!stopped).then_some("provider_error"),
             finish_reason: stopped.then_some("cancelled"),
             context_dropped: 0,

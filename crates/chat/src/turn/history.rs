@@ -65,7 +65,15 @@ async fn user_parts(chat: &Inner, reach: &Reach, plan: &TurnPlan, parts: &[Part]
     Ok(out)
 }
 
-async fn attachment(chat: &Inner, reach: &Reach, plan: &TurnPlan, name: &str, media_type: &str, file: FileId, size: u64) -> Result<UserPart, Problem> {
+async fn attachment(
+    chat: &Inner,
+    reach: &Reach,
+    plan: &TurnPlan,
+    name: &str,
+    media_type: &str,
+    file: FileId,
+    size: u64,
+) -> Result<UserPart, Problem> {
     if media_type.starts_with("image/") {
         if plan.model.capabilities.vision && size <= MAX_IMAGE_BYTES {
             let bytes = chat.knowledge.file_bytes(reach.org(), file, MAX_IMAGE_BYTES).await?;
@@ -80,10 +88,16 @@ async fn attachment(chat: &Inner, reach: &Reach, plan: &TurnPlan, name: &str, me
             return Ok(UserPart::Text(format!("[Attached file `{name}`]\n{}", untrusted(name, &fetched.text))));
         }
         (AttachmentState::Ready, Some(length)) => {
-            format!("[Attached file `{name}`, ref {file}, {length} characters. Read it with rag_fetch or search it with rag_search.]")
+            format!(
+                "[Attached file `{name}`, ref {file}, {length} characters. Read it with rag_fetch or search it with rag_search.]"
+            )
         }
-        (AttachmentState::Processing, _) => format!("[Attached file `{name}`, ref {file}: it is still being read and cannot be searched yet.]"),
-        (AttachmentState::Failed, _) | (AttachmentState::Ready, None) => format!("[Attached file `{name}`: its text cannot be read. Say so if it matters.]"),
+        (AttachmentState::Processing, _) => {
+            format!("[Attached file `{name}`, ref {file}: it is still being read and cannot be searched yet.]")
+        }
+        (AttachmentState::Failed, _) | (AttachmentState::Ready, None) => {
+            format!("[Attached file `{name}`: its text cannot be read. Say so if it matters.]")
+        }
     };
     Ok(UserPart::Text(note))
 }

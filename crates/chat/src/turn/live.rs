@@ -121,8 +121,22 @@ pub(crate) struct Timing {
 
 impl LiveTurn {
     pub(crate) fn new(org: OrgId, thread: ThreadId, message: MessageId) -> Self {
-        let state = LiveState { status: TurnStatus::Queued, parts: Vec::new(), dirty: true, fresh_round: true, started_at: None, first_token_at: None };
-        Self { org, thread, message, cancel: CancellationToken::new(), state: Mutex::new(state), events: broadcast::channel(EVENT_BUFFER).0 }
+        let state = LiveState {
+            status: TurnStatus::Queued,
+            parts: Vec::new(),
+            dirty: true,
+            fresh_round: true,
+            started_at: None,
+            first_token_at: None,
+        };
+        Self {
+            org,
+            thread,
+            message,
+            cancel: CancellationToken::new(),
+            state: Mutex::new(state),
+            events: broadcast::channel(EVENT_BUFFER).0,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, LiveState> {
@@ -225,7 +239,10 @@ impl LiveTurn {
     pub(crate) fn complete_call(&self, call: &wire::ToolCall, input: Value) {
         let part = Part::ToolCall { id: call.id.clone(), name: call.name.clone(), input, vendor: call.vendor.clone() };
         let mut state = self.lock();
-        let announced = state.parts.iter().rposition(|held| matches!(held, Part::ToolCall { id, input: Value::Null, .. } if *id == call.id));
+        let announced = state
+            .parts
+            .iter()
+            .rposition(|held| matches!(held, Part::ToolCall { id, input: Value::Null, .. } if *id == call.id));
         state.dirty = true;
         let index = match announced {
             Some(index) => {

@@ -9,15 +9,17 @@ use tale_core::ids::UserId;
 use tale_identity::Caller;
 use tale_knowledge::reach::Reach;
 use tale_models::ResolvedModel;
-use tale_models::wire::{ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, StreamEvent, ToolCall, ToolChoice};
+use tale_models::wire::{
+    ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, StreamEvent, ToolCall, ToolChoice,
+};
 
 use super::citations::Citations;
 use super::context::{Block, assistant_messages, estimate_tokens, fit};
+use super::history;
 use super::live::{DeltaKind, LiveTurn};
 use super::prompt::{PromptFacts, system};
 use super::settle::Ending;
 use super::tools::{Outcome, Toolbox, input_of, specs};
-use super::history;
 use crate::parts::{Part, Status, TurnUsage};
 use crate::service::Inner;
 
@@ -64,7 +66,10 @@ pub(crate) async fn guarded(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPla
     let (held, user) = (turn.clone(), plan.user);
     if let Err(error) = tokio::spawn(run(chat.clone(), turn, plan)).await {
         tracing::error!(message = %held.message, %error, "a turn panicked");
-        let ending = Ending::failed(ModelErrorCode::Generic, "The reply could not be finished because of a fault on our side.".to_owned());
+        let ending = Ending::failed(
+            ModelErrorCode::Generic,
+            "The reply could not be finished because of a fault on our side.".to_owned(),
+        );
         super::settle::settle(&chat, &held, user, ending, &Book::default()).await;
     }
 }
@@ -104,7 +109,8 @@ async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, book: &mut 
         Err(problem) => return Ending::failed(ModelErrorCode::Generic, problem.message.into_owned()),
     };
     let tools = plan.model.capabilities.tools;
-    let system = system(&PromptFacts { personal: personal.as_deref(), locale: &plan.locale, now: chat.clock.now(), tools });
+    let system =
+        system(&PromptFacts { personal: personal.as_deref(), locale: &plan.locale, now: chat.clock.now(), tools });
     let budget = window_for_history(plan, &system);
     turn.start(chat.clock.now());
     let mut remaining = plan.max_output_tokens;
@@ -144,10 +150,17 @@ async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, book: &mut 
 /// Tokens for the history: the window without the system text, the tools and the answer's reserve.
 fn window_for_history(plan: &TurnPlan, system: &str) -> usize {
     let window = usize::try_from(plan.model.context_window).unwrap_or(usize::MAX);
-    let reserve = plan.max_output_tokens.or(plan.model.max_output_tokens).map_or(DEFAULT_OUTPUT_RESERVE, |tokens| tokens as usize);
+    let reserve = plan
+        .max_output_tokens
+        .or(plan.model.max_output_tokens)
+        .map_or(DEFAULT_OUTPUT_RESERVE, |tokens| tokens as usize);
     // A ceiling as large as the window must not leave the history without room.
     let reserve = reserve.min(window / 2);
-    let tools: usize = if plan.model.capabilities.tools { specs().iter().map(|tool| estimate_tokens(&tool.parameters.to_string())).sum() } else { 0 };
+    let tools: usize = if plan.model.capabilities.tools {
+        specs().iter().map(|tool| estimate_tokens(&tool.parameters.to_string())).sum()
+    } else {
+        0
+    };
     window.saturating_sub(reserve).saturating_sub(estimate_tokens(system)).saturating_sub(tools)
 }
 
@@ -160,7 +173,13 @@ struct Spoken {
 }
 
 /// One model call, streamed into the live turn.
-async fn speak(chat: &Inner, turn: &LiveTurn, plan: &TurnPlan, request: ChatRequest, book: &mut Book) -> Result<Spoken, Ending> {
+async fn speak(
+    chat: &Inner,
+    turn: &LiveTurn,
+    plan: &TurnPlan,
+    request: ChatRequest,
+    book: &mut Book,
+) -> Result<Spoken, Ending> {
     turn.begin_round();
     let mut spoken = Spoken { calls: Vec::new(), finish: FinishReason::Other, spoke: false, output_tokens: None };
     let mut usage = None;
@@ -174,7 +193,9 @@ async fn speak(chat: &Inner, turn: &LiveTurn, plan: &TurnPlan, request: ChatRequ
                 }
                 StreamEvent::Reasoning(text) => turn.append(DeltaKind::Reasoning, &text, chat.clock.now()),
                 StreamEvent::ReasoningBlock(block) => turn.keep_reasoning(block),
-                StreamEvent::ToolCallStarted { id, name } => turn.push(Part::ToolCall { id, name, input: Value::Null, vendor: None }),
+                StreamEvent::ToolCallStarted { id, name } => {
+                    turn.push(Part::ToolCall { id, name, input: Value::Null, vendor: None })
+                }
                 StreamEvent::ToolCall(call) => {
                     turn.complete_call(&call, input_of(&call));
                     spoken.calls.push(call);
@@ -201,9 +222,22 @@ async fn speak(chat: &Inner, turn: &LiveTurn, plan: &TurnPlan, request: ChatRequ
 
 /// Carries out the calls of a round at the same time; results stay in call order. An ending only
 /// when the person stopped meanwhile.
-async fn call_tools(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, spoken: Spoken, book: &mut Book) -> Option<Ending> {
+async fn call_tools(
+    chat: &Inner,
+    turn: &Arc<LiveTurn>,
+    plan: &TurnPlan,
+    spoken: Spoken,
+    book: &mut Book,
+) -> Option<Ending> {
     let reach = Reach::chat(turn.org, Some(plan.user), chat.lineage(turn.org, turn.thread).await);
-    let toolbox = Toolbox { knowledge: &chat.knowledge, web: &chat.web, cursors: &chat.cursors, caller: &plan.caller, reach, citations: &book.citations };
+    let toolbox = Toolbox {
+        knowledge: &chat.knowledge,
+        web: &chat.web,
+        cursors: &chat.cursors,
+        caller: &plan.caller,
+        reach,
+        citations: &book.citations,
+    };
     let cut = spoken.finish == FinishReason::Length;
     let results = join_all(spoken.calls.iter().map(|call| async {
         // Arguments of a round that ended at the length cap may be cut off in the middle (RES-35).
@@ -218,7 +252,12 @@ async fn call_tools(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, spoken:
     };
     for (call, outcome) in spoken.calls.into_iter().zip(outcomes) {
         book.tools.push((call.name.clone(), subject_of(&call)));
-        turn.push(Part::ToolResult { id: call.id, name: call.name, output: outcome.output, is_error: outcome.is_error });
+        turn.push(Part::ToolResult {
+            id: call.id,
+            name: call.name,
+            output: outcome.output,
+            is_error: outcome.is_error,
+        });
     }
     None
 }
@@ -239,4 +278,3 @@ fn finish_text(reason: FinishReason) -> &'static str {
         FinishReason::Other => "other",
     }
 }
-

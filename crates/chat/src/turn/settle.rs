@@ -44,11 +44,23 @@ impl Ending {
     }
 
     pub(crate) fn cancelled() -> Self {
-        Self { status: Status::Cancelled, finish_reason: Some("cancelled"), error_code: None, error: None, step_limit_hit: false }
+        Self {
+            status: Status::Cancelled,
+            finish_reason: Some("cancelled"),
+            error_code: None,
+            error: None,
+            step_limit_hit: false,
+        }
     }
 
     pub(crate) fn failed(code: ModelErrorCode, message: String) -> Self {
-        Self { status: Status::Failed, finish_reason: None, error_code: Some(code), error: Some(message), step_limit_hit: false }
+        Self {
+            status: Status::Failed,
+            finish_reason: None,
+            error_code: Some(code),
+            error: Some(message),
+            step_limit_hit: false,
+        }
     }
 }
 
@@ -79,7 +91,14 @@ pub(crate) async fn settle(chat: &Inner, turn: &LiveTurn, user: UserId, ending: 
     turn.settled(ending.status);
 }
 
-async fn store(chat: &Inner, turn: &LiveTurn, user: UserId, ending: &Ending, book: &Book, parts: &[Part]) -> sqlx::Result<bool> {
+async fn store(
+    chat: &Inner,
+    turn: &LiveTurn,
+    user: UserId,
+    ending: &Ending,
+    book: &Book,
+    parts: &[Part],
+) -> sqlx::Result<bool> {
     let now = chat.clock.now();
     let timing = turn.timing();
     let mut tx = chat.db.begin().await?;
@@ -109,7 +128,8 @@ async fn store(chat: &Inner, turn: &LiveTurn, user: UserId, ending: &Ending, boo
     .await?;
     threads::mark_answered(&mut tx, turn.org, turn.thread, ending.status != Status::Cancelled, now).await?;
     if !book.tools.is_empty() {
-        let calls: Vec<_> = book.tools.iter().map(|(name, subject)| json!({ "tool": name, "subject": subject })).collect();
+        let calls: Vec<_> =
+            book.tools.iter().map(|(name, subject)| json!({ "tool": name, "subject": subject })).collect();
         audit::record(
             &mut tx,
             &AuditEntry {

@@ -41,7 +41,8 @@ pub(crate) async fn generate(chat: &Inner, turn: &LiveTurn, plan: &TurnPlan) {
         let mut tx = chat.db.begin().await?;
         if threads::set_generated_title(&mut tx, turn.org, turn.thread, &title).await? {
             for topic in [Topic::Thread, Topic::Threads] {
-                hints::notify(&mut tx, &Hint { org: turn.org, topic, id: Some(turn.thread.0), user: Some(plan.user) }).await?;
+                hints::notify(&mut tx, &Hint { org: turn.org, topic, id: Some(turn.thread.0), user: Some(plan.user) })
+                    .await?;
             }
         }
         tx.commit().await
@@ -91,7 +92,8 @@ async fn ask(chat: &Inner, plan: &TurnPlan, question: &str) -> Option<String> {
 /// One line without quotes, cut at a word boundary; nothing when nothing is left.
 pub(crate) fn tidy(text: &str, limit: usize) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    let line = line.trim_start_matches(['#', '>', '*', '-', ' ']).trim_matches(['"', '\'', '“', '”', '„', '«', '»', '*', ' ']);
+    let line =
+        line.trim_start_matches(['#', '>', '*', '-', ' ']).trim_matches(['"', '\'', '“', '”', '„', '«', '»', '*', ' ']);
     let words: Vec<&str> = line.split_whitespace().collect();
     let whole = words.join(" ");
     if whole.is_empty() {

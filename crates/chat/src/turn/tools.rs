@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tale_core::Problem;
-use tale_core::page::CursorSigner;
 use tale_core::ids::FileId;
+use tale_core::page::CursorSigner;
 use tale_identity::Caller;
 use tale_knowledge::Knowledge;
 use tale_knowledge::documents::{DocumentQuery, Position};
@@ -156,7 +156,10 @@ pub(crate) fn input_of(call: &ToolCall) -> Value {
     if call.arguments.trim().is_empty() {
         return json!({});
     }
-    serde_json::from_str::<Value>(&call.arguments).ok().filter(Value::is_object).unwrap_or_else(|| Value::String(call.arguments.clone()))
+    serde_json::from_str::<Value>(&call.arguments)
+        .ok()
+        .filter(Value::is_object)
+        .unwrap_or_else(|| Value::String(call.arguments.clone()))
 }
 
 impl Toolbox<'_> {
@@ -186,7 +189,10 @@ impl Toolbox<'_> {
                 Ok(arguments) => self.web_fetch(arguments).await,
                 Err(error) => Outcome::refused(format!("The arguments of web_fetch are not valid: {error}.")),
             },
-            other => Outcome::refused(format!("There is no tool `{}`. The tools are rag_search, rag_fetch and web_fetch.", clip(other, 64))),
+            other => Outcome::refused(format!(
+                "There is no tool `{}`. The tools are rag_search, rag_fetch and web_fetch.",
+                clip(other, 64)
+            )),
         }
     }
 
@@ -199,7 +205,9 @@ impl Toolbox<'_> {
         }
         let query = arguments.query.as_deref().map(str::trim).unwrap_or_default();
         if query.is_empty() {
-            return Outcome::refused("`query` is required for `search`. To see which documents there are, use `action: \"list\"` with `kind: \"document\"`.");
+            return Outcome::refused(
+                "`query` is required for `search`. To see which documents there are, use `action: \"list\"` with `kind: \"document\"`.",
+            );
         }
         let request = SearchRequest {
             limit: usize::try_from(arguments.limit.unwrap_or(8).clamp(1, 20)).unwrap_or(8),
@@ -224,7 +232,11 @@ impl Toolbox<'_> {
                     "cite": citations.number(hit), "kind": "document", "title": hit.title, "ref": hit.file_id,
                     "chunkId": hit.chunk_id, "snippet": snippet, "score": hit.score,
                 });
-                for (name, value) in [("documentId", json!(hit.document_id)), ("page", json!(hit.page)), ("similarity", json!(hit.similarity))] {
+                for (name, value) in [
+                    ("documentId", json!(hit.document_id)),
+                    ("page", json!(hit.page)),
+                    ("similarity", json!(hit.similarity)),
+                ] {
                     if !value.is_null() {
                         row[name] = value;
                     }
@@ -236,7 +248,9 @@ impl Toolbox<'_> {
         if !answer.diagnostics.bm25 {
             unavailable.push(json!({ "what": "keyword search", "reason": "its index is being rebuilt" }));
         }
-        Outcome::done(json!({ "rows": rows, "searched": ["document"], "unavailable": unavailable, "dense": answer.diagnostics.dense }))
+        Outcome::done(
+            json!({ "rows": rows, "searched": ["document"], "unavailable": unavailable, "dense": answer.diagnostics.dense }),
+        )
     }
 
     async fn list(&self, limit: Option<i64>, cursor: Option<String>) -> Outcome {
@@ -289,7 +303,12 @@ impl Toolbox<'_> {
             Ok(page) => {
                 let total = page.text.chars().count() as u64;
                 let offset = arguments.offset.unwrap_or(0);
-                let text: String = page.text.chars().skip(usize::try_from(offset).unwrap_or(usize::MAX)).take(usize::try_from(limit).unwrap_or(usize::MAX)).collect();
+                let text: String = page
+                    .text
+                    .chars()
+                    .skip(usize::try_from(offset).unwrap_or(usize::MAX))
+                    .take(usize::try_from(limit).unwrap_or(usize::MAX))
+                    .collect();
                 let end = offset.saturating_add(limit);
                 let mut output = json!({ "title": page.title, "url": page.url, "text": text, "totalLength": total });
                 if end < total {

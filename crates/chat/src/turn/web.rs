@@ -49,11 +49,14 @@ impl WebReader {
         let mut url = Url::parse(address).map_err(|_| "`url` must be a complete https address.".to_owned())?;
         for _ in 0..=MAX_REDIRECTS {
             judge(&url)?;
-            let response = self.client.get(url.clone()).send().await.map_err(|_| "The page could not be reached.".to_owned())?;
+            let response =
+                self.client.get(url.clone()).send().await.map_err(|_| "The page could not be reached.".to_owned())?;
             let status = response.status();
             if status.is_redirection() {
                 let target = response.headers().get(reqwest::header::LOCATION).and_then(|value| value.to_str().ok());
-                url = target.and_then(|target| url.join(target).ok()).ok_or_else(|| "The page redirects to an unreadable address.".to_owned())?;
+                url = target
+                    .and_then(|target| url.join(target).ok())
+                    .ok_or_else(|| "The page redirects to an unreadable address.".to_owned())?;
                 continue;
             }
             if !status.is_success() {
@@ -110,7 +113,9 @@ async fn text_of(program: &ExtractProgram, kind: Kind, bytes: Vec<u8>) -> Result
     let file = file.await.map_err(|_| unreadable())?.map_err(|_| unreadable())?;
     let mut child = ExtractProcess::start(program, file.path(), kind).map_err(|_| unreadable())?;
     let mut text = String::new();
-    while let Some(piece) = child.next().await.map_err(|refusal| format!("The page could not be read as text: {refusal}"))? {
+    while let Some(piece) =
+        child.next().await.map_err(|refusal| format!("The page could not be read as text: {refusal}"))?
+    {
         if let OwnedPiece::Text(piece) = piece {
             text.push_str(&piece);
         }
@@ -124,7 +129,14 @@ mod tests {
 
     #[test]
     fn only_public_https_is_read() {
-        for address in ["http://example.com/", "https://127.0.0.1/", "https://localhost/", "https://u:p@example.com/", "https://169.254.169.254/latest", "ftp://example.com/"] {
+        for address in [
+            "http://example.com/",
+            "https://127.0.0.1/",
+            "https://localhost/",
+            "https://u:p@example.com/",
+            "https://169.254.169.254/latest",
+            "ftp://example.com/",
+        ] {
             assert!(judge(&Url::parse(address).unwrap()).is_err(), "{address}");
         }
         assert!(judge(&Url::parse("https://example.com/a?b=c").unwrap()).is_ok());

@@ -62,16 +62,29 @@ async fn every_way_a_provider_fails_has_its_code_and_keeps_partial_text() {
         (Reply::refusal(429, "rate_limit_exceeded", "Slow down"), "rate_limited", ""),
         (Reply::refusal(500, "server_error", "Oops"), "provider_error", ""),
         (Reply::html(200), "generic", ""),
-        (Reply::text("half ").then(Step::Error { code: "server_error".into(), message: "overloaded".into() }), "provider_error", "half "),
+        (
+            Reply::text("half ").then(Step::Error { code: "server_error".into(), message: "overloaded".into() }),
+            "provider_error",
+            "half ",
+        ),
         (Reply::text("half ").then(Step::Drop), "provider_error", "half "),
     ];
     for (reply, code, text) in cases {
         let thread = world.titled().await;
         world.upstream.push(reply);
         let message = world.ask(thread, "Hello").await;
-        assert_eq!((message.status.as_str(), message.error_code.as_deref()), ("failed", Some(code)), "{:?}", message.error);
+        assert_eq!(
+            (message.status.as_str(), message.error_code.as_deref()),
+            ("failed", Some(code)),
+            "{:?}",
+            message.error
+        );
         // A broken connection may take unread bytes with it.
-        assert!(text_of(&message.parts) == text || (text == "half " && message.parts.is_empty()), "{:?}", message.parts);
+        assert!(
+            text_of(&message.parts) == text || (text == "half " && message.parts.is_empty()),
+            "{:?}",
+            message.parts
+        );
         assert!(!message.error.unwrap().contains("sk-test-0123456789"));
     }
 }
@@ -101,7 +114,10 @@ async fn a_turn_whose_process_died_is_settled_with_its_text() {
     world.streamed(thread, "Half an answer").await;
     world.chat.beat().await.unwrap();
     // The process falls silent: its last sign of life is a minute old.
-    sqlx::query("UPDATE app.generations SET heartbeat_at = heartbeat_at - interval '60 seconds'").execute(&world.db.app).await.unwrap();
+    sqlx::query("UPDATE app.generations SET heartbeat_at = heartbeat_at - interval '60 seconds'")
+        .execute(&world.db.app)
+        .await
+        .unwrap();
     let survivor = world.other_process();
     let mut suspects = LostTurns::default();
     assert_eq!(survivor.settle_lost_turns(&mut suspects).await.unwrap(), 0, "one look is not enough");
@@ -122,7 +138,10 @@ async fn a_turn_that_shows_signs_of_life_again_is_left_alone() {
     let thread = world.titled().await;
     world.upstream.push(Reply::hang());
     world.send(SendTo::Thread(thread), "Hello").await.unwrap();
-    sqlx::query("UPDATE app.generations SET heartbeat_at = heartbeat_at - interval '60 seconds'").execute(&world.db.app).await.unwrap();
+    sqlx::query("UPDATE app.generations SET heartbeat_at = heartbeat_at - interval '60 seconds'")
+        .execute(&world.db.app)
+        .await
+        .unwrap();
     let other = world.other_process();
     let mut suspects = LostTurns::default();
     other.settle_lost_turns(&mut suspects).await.unwrap();
@@ -162,7 +181,10 @@ async fn the_same_key_sends_once() {
     assert_eq!(first, again);
     assert_eq!(world.chat.messages(&world.owner, thread).await.unwrap().len(), 2);
     let other = IdempotencyKey { body_hash: [2; 32], ..key };
-    assert_eq!(code(world.chat.send_once(&world.owner, thread, request("Other"), &other).await), Code::IdempotencyKeyReused);
+    assert_eq!(
+        code(world.chat.send_once(&world.owner, thread, request("Other"), &other).await),
+        Code::IdempotencyKeyReused
+    );
 }
 
 #[tokio::test]

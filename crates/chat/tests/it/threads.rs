@@ -28,7 +28,9 @@ async fn what_belongs_to_somebody_else_does_not_exist() {
     assert_eq!(code(chat.rate(&stranger, thread, reply.id, Some(Rating::Up), None).await), Code::MessageNotFound);
     assert_eq!(code(chat.export_markdown(&stranger, thread, &[]).await), Code::ThreadNotFound);
     assert!(chat.search(&stranger, "secret", 10).await.unwrap().is_empty());
-    assert!(chat.threads(&stranger, &ThreadQuery { limit: 10, ..ThreadQuery::default() }).await.unwrap().rows.is_empty());
+    assert!(
+        chat.threads(&stranger, &ThreadQuery { limit: 10, ..ThreadQuery::default() }).await.unwrap().rows.is_empty()
+    );
 }
 
 #[tokio::test]
@@ -42,7 +44,8 @@ async fn retry_then_edit_gives_three_versions_and_the_first_can_be_shown_again()
     let retried = world.chat.retry(&world.owner, thread, first.id, model, None, None).await.unwrap();
     world.settled(&retried).await;
     world.upstream.push(Reply::text("third"));
-    let edited = world.chat.edit(&world.owner, thread, retried.user_message_id, request("Other question")).await.unwrap();
+    let edited =
+        world.chat.edit(&world.owner, thread, retried.user_message_id, request("Other question")).await.unwrap();
     world.settled(&edited).await;
 
     let shown = world.chat.messages(&world.owner, thread).await.unwrap();
@@ -78,7 +81,8 @@ async fn a_fork_goes_its_own_way() {
     assert_eq!(fork.title.as_deref(), Some("Fork of Test"));
     world.upstream.push(Reply::text("three"));
     world.ask(fork.id, "Third").await;
-    let texts = |messages: Vec<tale_chat::Message>| messages.iter().map(|message| text_of(&message.parts)).collect::<Vec<_>>();
+    let texts =
+        |messages: Vec<tale_chat::Message>| messages.iter().map(|message| text_of(&message.parts)).collect::<Vec<_>>();
     assert_eq!(texts(world.chat.messages(&world.owner, fork.id).await.unwrap()), ["First", "one", "Third", "three"]);
     assert_eq!(texts(world.chat.messages(&world.owner, thread).await.unwrap()), ["First", "one", "Second", "two"]);
     let body = world.upstream.chat_requests().pop().unwrap().body.to_string();
@@ -111,7 +115,10 @@ async fn a_deleted_chat_is_gone_until_it_is_restored_and_then_for_good() {
     assert!(world.chat.thread(&world.owner, thread).await.is_ok());
     world.chat.delete_thread(&world.owner, thread).await.unwrap();
     assert_eq!(world.chat.sweep().await.unwrap(), 0, "still within its days");
-    sqlx::query("UPDATE app.threads SET trashed_at = trashed_at - interval '31 days'").execute(&world.db.app).await.unwrap();
+    sqlx::query("UPDATE app.threads SET trashed_at = trashed_at - interval '31 days'")
+        .execute(&world.db.app)
+        .await
+        .unwrap();
     assert_eq!(world.chat.sweep().await.unwrap(), 1);
     assert_eq!(code(world.chat.restore_thread(&world.owner, thread).await), Code::ThreadNotFound);
 }
@@ -148,7 +155,10 @@ async fn titles_ratings_and_exports_are_checked() {
     let reply = world.ask(thread, "Hello").await;
     let rename = |title: &str| ThreadPatch { title: Some(title.to_owned()), ..ThreadPatch::default() };
     assert_eq!(code(world.chat.change_thread(&world.owner, thread, &rename(" ")).await), Code::InvalidBody);
-    assert_eq!(code(world.chat.change_thread(&world.owner, thread, &rename(&"x".repeat(121))).await), Code::InvalidBody);
+    assert_eq!(
+        code(world.chat.change_thread(&world.owner, thread, &rename(&"x".repeat(121))).await),
+        Code::InvalidBody
+    );
     world.chat.rate(&world.owner, thread, reply.id, Some(Rating::Down), Some("wrong")).await.unwrap();
     assert_eq!(world.chat.messages(&world.owner, thread).await.unwrap()[1].feedback.as_deref(), Some("down"));
     world.chat.rate(&world.owner, thread, reply.id, None, None).await.unwrap();

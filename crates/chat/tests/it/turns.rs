@@ -38,13 +38,20 @@ async fn an_answer_streams_and_is_stored_as_it_was_streamed() {
 #[tokio::test]
 async fn an_answer_cites_the_passage_that_was_found() {
     let world = world().await;
-    let document = world.document("travel.md", "# Hotels\n\nA hotel may cost 140 euros a night in large cities.\n").await;
+    let document =
+        world.document("travel.md", "# Hotels\n\nA hotel may cost 140 euros a night in large cities.\n").await;
     let thread = world.titled().await;
-    world.upstream.push(Reply::tool_call("call-1", "rag_search", &json!({ "action": "search", "query": "hotel cost" })));
+    world.upstream.push(Reply::tool_call(
+        "call-1",
+        "rag_search",
+        &json!({ "action": "search", "query": "hotel cost" }),
+    ));
     world.upstream.push(Reply::text("Up to 140 euros a night [1]. [7] is no source."));
     let reply = world.ask(thread, "What may a hotel cost?").await;
 
-    let Some(Part::ToolResult { output, is_error: false, .. }) = reply.parts.iter().find(|part| matches!(part, Part::ToolResult { .. })) else {
+    let Some(Part::ToolResult { output, is_error: false, .. }) =
+        reply.parts.iter().find(|part| matches!(part, Part::ToolResult { .. }))
+    else {
         panic!("no result in {:?}", reply.parts)
     };
     assert_eq!(output["rows"][0]["cite"], 1);
@@ -68,8 +75,18 @@ async fn tools_that_do_not_exist_and_broken_arguments_are_answered_not_fatal() {
     world.upstream.push(Reply::steps(vec![
         Step::ToolCall { id: "a".into(), name: "launch_rocket".into(), arguments: "{}".into(), pieces: 1 },
         Step::ToolCall { id: "b".into(), name: "rag_search".into(), arguments: "{\"action\":".into(), pieces: 1 },
-        Step::ToolCall { id: "c".into(), name: "rag_search".into(), arguments: "{\"action\":\"search\",\"query\":\"x\",\"extra\":1}".into(), pieces: 1 },
-        Step::ToolCall { id: "d".into(), name: "web_fetch".into(), arguments: "{\"url\":\"https://169.254.169.254/\"}".into(), pieces: 1 },
+        Step::ToolCall {
+            id: "c".into(),
+            name: "rag_search".into(),
+            arguments: "{\"action\":\"search\",\"query\":\"x\",\"extra\":1}".into(),
+            pieces: 1,
+        },
+        Step::ToolCall {
+            id: "d".into(),
+            name: "web_fetch".into(),
+            arguments: "{\"url\":\"https://169.254.169.254/\"}".into(),
+            pieces: 1,
+        },
     ]));
     world.upstream.push(Reply::text("Sorry."));
     let reply = world.ask(thread, "Go").await;
@@ -78,11 +95,16 @@ async fn tools_that_do_not_exist_and_broken_arguments_are_answered_not_fatal() {
         .parts
         .iter()
         .filter_map(|part| match part {
-            Part::ToolResult { id, is_error, output, .. } => Some((id.as_str(), *is_error, output["error"].as_str().unwrap_or_default().to_owned())),
+            Part::ToolResult { id, is_error, output, .. } => {
+                Some((id.as_str(), *is_error, output["error"].as_str().unwrap_or_default().to_owned()))
+            }
             _ => None,
         })
         .collect();
-    assert_eq!(results.iter().map(|(id, failed, _)| (*id, *failed)).collect::<Vec<_>>(), [("a", true), ("b", true), ("c", true), ("d", true)]);
+    assert_eq!(
+        results.iter().map(|(id, failed, _)| (*id, *failed)).collect::<Vec<_>>(),
+        [("a", true), ("b", true), ("c", true), ("d", true)]
+    );
     assert!(results[0].2.contains("launch_rocket"));
     assert!(results[1].2.contains("{\"action\":"), "the raw text comes back: {}", results[1].2);
     assert!(results[3].2.contains("cannot be read"), "{}", results[3].2);
@@ -93,14 +115,22 @@ async fn the_fifth_round_has_no_tools_and_ends_the_turn() {
     let world = world().await;
     let thread = world.titled().await;
     for round in 0..4 {
-        world.upstream.push(Reply::tool_call(&format!("c{round}"), "rag_search", &json!({ "action": "search", "query": "x" })));
+        world.upstream.push(Reply::tool_call(
+            &format!("c{round}"),
+            "rag_search",
+            &json!({ "action": "search", "query": "x" }),
+        ));
     }
     world.upstream.push(Reply::steps(vec![Step::Finish("stop")]));
     let reply = world.ask(thread, "Loop").await;
     let sent = world.upstream.chat_requests();
     assert_eq!(sent.len(), 5);
     assert!(!sent[3].tool_names().is_empty());
-    assert!(sent[4].tool_names().is_empty() || sent[4].body["tool_choice"] == "none", "{}", sent[4].body["tool_choice"]);
+    assert!(
+        sent[4].tool_names().is_empty() || sent[4].body["tool_choice"] == "none",
+        "{}",
+        sent[4].body["tool_choice"]
+    );
     assert!(reply.step_limit_hit);
 }
 
@@ -136,8 +166,9 @@ async fn attachments_are_read_whole_or_shown_and_belong_to_their_chat() {
     let note = world.upload("note.txt", b"The code word is heron.", Purpose::Chat).await;
     // The smallest PNG there is: one pixel.
     let png: &[u8] = &[
-        137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 1, 0, 0, 0, 1, 8, 6, 0, 0, 0, 31, 21, 196, 137, 0, 0, 0, 13, 73, 68, 65, 84, 120, 156, 99, 248, 207, 192, 240, 31, 0, 5, 0, 1,
-        255, 137, 153, 61, 29, 0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
+        137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 1, 0, 0, 0, 1, 8, 6, 0, 0, 0, 31, 21,
+        196, 137, 0, 0, 0, 13, 73, 68, 65, 84, 120, 156, 99, 248, 207, 192, 240, 31, 0, 5, 0, 1, 255, 137, 153, 61, 29,
+        0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
     ];
     let picture = world.upload("dot.png", png, Purpose::Chat).await;
     world.chat.thread(&world.owner, thread).await.unwrap();

@@ -33,7 +33,12 @@ impl Embedder for NoEmbedder {
         Box::pin(async { Ok(None) })
     }
 
-    fn embed<'a>(&'a self, _org: OrgId, _texts: &'a [String], _purpose: EmbedPurpose) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {
+    fn embed<'a>(
+        &'a self,
+        _org: OrgId,
+        _texts: &'a [String],
+        _purpose: EmbedPurpose,
+    ) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {
         Box::pin(async { Err(EmbedFailure::NotConfigured) })
     }
 }
@@ -56,7 +61,9 @@ pub const MODEL: &str = "test-model";
 pub async fn world() -> World {
     let db = TestDb::new().await;
     let folder = tempfile::tempdir().unwrap();
-    let store = Running::start(embedded::service(&folder.path().join("objects"), "tale", &"secret".into()).unwrap()).await.unwrap();
+    let store = Running::start(embedded::service(&folder.path().join("objects"), "tale", &"secret".into()).unwrap())
+        .await
+        .unwrap();
     let clock = Arc::new(SystemClock);
     let blobs = Blobs::new(
         StoreConfig {
@@ -100,7 +107,8 @@ pub async fn world() -> World {
     let upstream = FakeUpstream::start().await;
     let owner = person(&db, "acme").await;
     let chat = chat_of(&db, &models, &knowledge, &identity, extract);
-    let world = World { db, chat, models, knowledge, keyword, identity, upstream, owner, _store: store, _folder: folder };
+    let world =
+        World { db, chat, models, knowledge, keyword, identity, upstream, owner, _store: store, _folder: folder };
     world.provider("fake", true).await;
     world
 }
@@ -121,14 +129,25 @@ fn chat_of(db: &TestDb, models: &Models, knowledge: &Knowledge, identity: &Ident
 /// A person in an organization of their own.
 pub async fn person(db: &TestDb, slug: &str) -> Owner {
     let (org, user) = (OrgId::new(), UserId::new());
-    sqlx::query("INSERT INTO app.organizations (id, slug, name, created_at) VALUES ($1, $2, $2, now())").bind(org).bind(slug).execute(&db.app).await.unwrap();
+    sqlx::query("INSERT INTO app.organizations (id, slug, name, created_at) VALUES ($1, $2, $2, now())")
+        .bind(org)
+        .bind(slug)
+        .execute(&db.app)
+        .await
+        .unwrap();
     sqlx::query("INSERT INTO app.users (id, email, name, created_at) VALUES ($1, $2, 'Ada', now())")
         .bind(user)
         .bind(format!("{user}@example.com"))
         .execute(&db.app)
         .await
         .unwrap();
-    let caller = Caller { org, org_slug: slug.to_owned(), user: Some(user), role: Role::Owner, via: Via::Session(SessionId::new()) };
+    let caller = Caller {
+        org,
+        org_slug: slug.to_owned(),
+        user: Some(user),
+        role: Role::Owner,
+        via: Via::Session(SessionId::new()),
+    };
     Owner::of(&caller).unwrap()
 }
 
@@ -202,16 +221,24 @@ impl World {
     /// A document that search finds.
     pub async fn document(&self, name: &str, content: &str) -> DocumentId {
         let file = self.upload(name, content.as_bytes(), Purpose::Document).await;
-        let document = self.knowledge.create_document(&self.owner.caller, NewContent::File(file), None).await.unwrap().0;
+        let document =
+            self.knowledge.create_document(&self.owner.caller, NewContent::File(file), None).await.unwrap().0;
         self.knowledge.index_file(self.owner.org, file, || async { Ok(()) }).await.unwrap();
         self.keyword.catch_up(self.owner.org).await.unwrap();
         document.id
     }
 
     pub async fn upload(&self, name: &str, content: &[u8], purpose: Purpose) -> FileId {
-        let upload = NewUpload { file_name: name.to_owned(), content_type: String::new(), size: Some(content.len() as i64), purpose, origin: None };
+        let upload = NewUpload {
+            file_name: name.to_owned(),
+            content_type: String::new(),
+            size: Some(content.len() as i64),
+            purpose,
+            origin: None,
+        };
         let slot = self.knowledge.create_upload(&self.owner.caller, upload).await.unwrap();
-        let mut request = reqwest::Client::builder().no_proxy().build().unwrap().put(slot.request.url).body(content.to_vec());
+        let mut request =
+            reqwest::Client::builder().no_proxy().build().unwrap().put(slot.request.url).body(content.to_vec());
         for (name, value) in slot.request.headers {
             request = request.header(name, value);
         }

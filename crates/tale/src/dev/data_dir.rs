@@ -19,7 +19,9 @@ pub(crate) enum DataDirError {
     NoHome,
     #[error("another tale is running on {0}. Stop it, or name another directory with --data-dir")]
     InUse(PathBuf),
-    #[error("{0} was written by a newer Tale (layout {1}, this program knows {LAYOUT}). Start the newer program, or name another directory with --data-dir")]
+    #[error(
+        "{0} was written by a newer Tale (layout {1}, this program knows {LAYOUT}). Start the newer program, or name another directory with --data-dir"
+    )]
     Newer(PathBuf, u32),
     #[error("{0} holds a file VERSION that is not Tale's. Name another directory with --data-dir")]
     Foreign(PathBuf),
@@ -48,7 +50,13 @@ impl DataDir {
         fs::DirBuilder::new().recursive(true).mode(0o711).create(&root).map_err(told)?;
         let root = root.canonicalize().map_err(told)?;
         let told = |error: io::Error| tell(&root, error);
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(root.join("tale.lock")).map_err(told)?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(root.join("tale.lock"))
+            .map_err(told)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(DataDirError::InUse(root)),
@@ -90,7 +98,9 @@ impl DataDir {
         missing("POSTGRES_PASSWORD", &|| random_token(24));
         if held.len() != before {
             let body: String = held.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
-            let text = format!("# Secrets of this Tale. Without them the data beside this file cannot be read: back them up together.\n{body}");
+            let text = format!(
+                "# Secrets of this Tale. Without them the data beside this file cannot be read: back them up together.\n{body}"
+            );
             write_private(&path, text.as_bytes()).map_err(told)?;
         }
         Ok(MapEnv(held))
@@ -115,13 +125,19 @@ fn check_version(root: &Path) -> Result<(), DataDirError> {
             Ok(_) => Ok(()),
             Err(_) => Err(DataDirError::Foreign(root.to_owned())),
         },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => write_private(&path, format!("{LAYOUT}\n").as_bytes()).map_err(|error| tell(root, error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            write_private(&path, format!("{LAYOUT}\n").as_bytes()).map_err(|error| tell(root, error))
+        }
         Err(error) => Err(tell(root, error)),
     }
 }
 
 fn tell(root: &Path, error: io::Error) -> DataDirError {
-    if error.kind() == io::ErrorKind::StorageFull { DataDirError::DiskFull(root.to_owned()) } else { DataDirError::Io(root.to_owned(), error) }
+    if error.kind() == io::ErrorKind::StorageFull {
+        DataDirError::DiskFull(root.to_owned())
+    } else {
+        DataDirError::Io(root.to_owned(), error)
+    }
 }
 
 #[cfg(test)]

@@ -58,7 +58,8 @@ async fn start(
     let store = if env.get("OBJECT_STORE_ENDPOINT").is_none_or(|text| text.trim().is_empty()) {
         let secret = defaults.get("OBJECT_STORE_SECRET_KEY").unwrap_or_default().into();
         let access = defaults.get("OBJECT_STORE_ACCESS_KEY").unwrap_or_default();
-        let store = tale_blobs::embedded::service(&data.join("objects"), &access, &secret).map_err(StartError::other)?;
+        let store =
+            tale_blobs::embedded::service(&data.join("objects"), &access, &secret).map_err(StartError::other)?;
         let running = tale_blobs::embedded::Running::start(store.clone()).await.map_err(StartError::other)?;
         defaults.0.insert("OBJECT_STORE_ENDPOINT".into(), running.endpoint.to_string());
         defaults.0.insert("OBJECT_STORE_PUBLIC_ENDPOINT".into(), site);
