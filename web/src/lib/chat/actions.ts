@@ -11,7 +11,10 @@ type Change = { title?: string; archived?: boolean; pinned?: boolean; unread?: b
 
 const at = (orgId: string, id: string) => ({ params: { path: { id }, query: { orgId } } });
 
-export const titleOf = (thread: Pick<Thread, 'title'> | undefined): string => thread?.title || m.chat_untitled();
+/** The title, or what stands in for it: a chat is named by its first reply. */
+export function titleOf(thread: Pick<Thread, 'title' | 'running'> | undefined): string {
+	return thread?.title || (thread?.running ? m.chat_new() : m.chat_untitled());
+}
 
 async function change(orgId: string, id: string, body: Change, failure: string): Promise<boolean> {
 	try {

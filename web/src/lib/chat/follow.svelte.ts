@@ -8,6 +8,8 @@ import { untrack } from 'svelte';
 const NEAR = 48;
 /** Distance of a sent message from the top edge. */
 const UNDER_HEADER = 44;
+/** Space below the last turn. */
+const BELOW = 24;
 
 export class Follow {
 	/** The reader is at the end, and new text keeps them there. */
@@ -96,6 +98,6 @@ export class Follow {
 
 	/** Height the last turn must fill so that its question can stand under the header, in pixels. */
 	room(): number {
-		return this.#box ? Math.max(0, this.#box.clientHeight - UNDER_HEADER) : 0;
+		return this.#box ? Math.max(0, this.#box.clientHeight - UNDER_HEADER - BELOW) : 0;
 	}
 }

@@ -3,9 +3,9 @@
  * in and stay there while the person looks at others; sending or removing empties the stage.
  */
 import { api, send } from '#lib/api/client.ts';
-import { uploadDoors } from '#lib/documents/doors.ts';
+import { limitText, uploadDoors } from '#lib/documents/doors.ts';
 import { MAX_FILE_BYTES, UploadQueue, type Upload } from '#lib/documents/uploads.svelte.ts';
-import { formatBytes, formatNumber } from '#lib/i18n/format.ts';
+import { formatNumber } from '#lib/i18n/format.ts';
 import { m } from '#lib/paraglide/messages.js';
 import { toasts } from '#lib/ui/toasts.svelte.ts';
 import type { AttachmentPart } from './types.ts';
@@ -96,7 +96,7 @@ export class Stage {
 			} else if (file.size > MAX_FILE_BYTES) {
 				toasts.show({
 					kind: 'error',
-					text: m.chat_file_too_large({ name: file.name, limit: formatBytes(MAX_FILE_BYTES) })
+					text: m.chat_file_too_large({ name: file.name, limit: limitText(MAX_FILE_BYTES) })
 				});
 			} else if (this.chips.length + accepted.length >= MAX_FILES) {
 				over++;
@@ -104,7 +104,7 @@ export class Stage {
 				toasts.show({
 					kind: 'error',
 					text: m.chat_batch_too_large(),
-					detail: m.chat_batch_too_large_detail({ name: file.name, limit: formatBytes(MAX_BATCH_BYTES) })
+					detail: m.chat_batch_too_large_detail({ name: file.name, limit: limitText(MAX_BATCH_BYTES) })
 				});
 			} else {
 				bytes += file.size;

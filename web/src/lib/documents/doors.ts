@@ -1,11 +1,12 @@
 /** The upload steps of this server: ask for a place, send the bytes to the store, bind them. */
 import { api, send } from '#lib/api/client.ts';
 import { toProblem } from '#lib/api/problem.ts';
+import { formatNumber } from '#lib/i18n/format.ts';
 import { problemText } from '#lib/i18n/problems.ts';
 import { m } from '#lib/paraglide/messages.js';
 import { extensionOf } from './kinds.ts';
 import { putFile, TransferError, type Ticket } from './transfer.ts';
-import type { UploadDoors, UploadFailure } from './uploads.svelte.ts';
+import { MAX_FILE_BYTES, type UploadDoors, type UploadFailure } from './uploads.svelte.ts';
 
 /** Media types of files for which the operating system knows none. */
 const BY_EXTENSION: Record<string, string> = {
@@ -45,11 +46,16 @@ export function uploadDoors<Result>(
 	};
 }
 
-/** Why an upload failed, in one sentence. `limit` and `size` are already written for people. */
-export function uploadFailureText(failure: UploadFailure, size: string, limit: string): string {
+/** A limit of the upload doors as people know it: 104,857,600 bytes are "100 MB". */
+export function limitText(bytes: number): string {
+	return formatNumber(bytes / 1_048_576, { style: 'unit', unit: 'megabyte', unitDisplay: 'short', maximumFractionDigits: 0 });
+}
+
+/** Why an upload of a file of `size` bytes failed, in one sentence. */
+export function uploadFailureText(failure: UploadFailure, size: number): string {
 	switch (failure.code) {
 		case 'FILE_TOO_LARGE':
-			return m.documents_upload_too_large({ size, limit });
+			return m.documents_upload_too_large({ size: limitText(size + 524_287), limit: limitText(MAX_FILE_BYTES) });
 		case 'UPLOAD_NETWORK':
 			return m.documents_upload_network();
 		case 'UPLOAD_REFUSED':

@@ -53,10 +53,16 @@ interface Item {
 	height: number;
 }
 
-/** Looks for a passage on its page and those around it; when no page is known, on the first twenty. */
+/** Looks for a passage from its page on, then from the page before; when no page is known, on the first twenty. */
 export async function passageBoxes(pdf: PDFDocumentProxy, passage: Passage): Promise<Boxes> {
-	const first = Math.max(1, (passage.page ?? 1) - 1);
-	const last = Math.min(pdf.numPages, passage.page ? passage.page + 2 : 20);
+	if (!passage.page) return boxesBetween(pdf, passage.passage, 1, 20);
+	const found = await boxesBetween(pdf, passage.passage, passage.page, passage.page + 2);
+	return found.size > 0 ? found : boxesBetween(pdf, passage.passage, passage.page - 1, passage.page + 2);
+}
+
+async function boxesBetween(pdf: PDFDocumentProxy, passage: string, from: number, to: number): Promise<Boxes> {
+	const first = Math.max(1, from);
+	const last = Math.min(pdf.numPages, to);
 	const pages: { number: number; viewport: PageViewport; items: Item[] }[] = [];
 	for (let number = first; number <= last; number++) {
 		const page = await pdf.getPage(number);
@@ -70,7 +76,7 @@ export async function passageBoxes(pdf: PDFDocumentProxy, passage: Passage): Pro
 	const boxes: Boxes = new Map();
 	const runs = findPassage(
 		pages.map((page) => page.items.map((item) => item.str)),
-		passage.passage
+		passage
 	);
 	for (const run of runs) {
 		const page = pages[run.page];

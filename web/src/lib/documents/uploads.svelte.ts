@@ -7,7 +7,7 @@
  */
 import { TransferError, type Ticket } from './transfer';
 
-/** The largest file that any door accepts, in bytes. */
+/** The largest file that any door accepts, in bytes. People know it as 100 MB. */
 export const MAX_FILE_BYTES = 104_857_600;
 
 /** Transfers at the same time. */

@@ -1,0 +1,120 @@
+/** What the open chat is told to do, with the words for when it does not work. */
+import { goto } from '$app/navigation';
+import { api, send } from '#lib/api/client.ts';
+import { toProblem, type ApiProblem } from '#lib/api/problem.ts';
+import { queryClient } from '#lib/api/query-client.ts';
+import { m } from '#lib/paraglide/messages.js';
+import { paths } from '#lib/shell/paths.ts';
+import { toasts } from '#lib/ui/toasts.svelte.ts';
+import { composerQuery, threadKey } from './queries.ts';
+import type { ChatSession, Outgoing, Pick } from './session.svelte.ts';
+import type { ChatModel, Effort, Message } from './types.ts';
+
+/** The page's present state; read at the moment of each command. */
+interface Around {
+	orgId: string;
+	session: () => ChatSession;
+	stored: () => readonly Message[];
+	pick: () => Pick;
+	effort: () => Effort | null;
+}
+
+function report(problem: ApiProblem | null, failure: string): boolean {
+	if (problem) toasts.problem(failure, problem);
+	return problem === null;
+}
+
+export class Commands {
+	readonly #around: Around;
+
+	constructor(around: Around) {
+		this.#around = around;
+	}
+
+	/** True when the server took the message. */
+	async send(session: ChatSession, outgoing: Outgoing): Promise<boolean> {
+		return report(await session.send(outgoing, this.#around.pick(), this.#around.effort()), m.chat_send_failed());
+	}
+
+	async stop(): Promise<void> {
+		try {
+			await this.#around.session().stop();
+		} catch (error) {
+			toasts.problem(m.chat_stop_failed(), toProblem(error));
+		}
+	}
+
+	async retry(reply: Message): Promise<void> {
+		const { session, stored, pick, effort } = this.#around;
+		const at = stored().findIndex((message) => message.id === reply.id);
+		const question = stored()
+			.slice(0, Math.max(0, at))
+			.findLast((message) => message.role === 'user');
+		report(await session().retry(reply, question, pick(), effort()), m.chat_retry_failed());
+	}
+
+	/** True when the new version was accepted; a refused one keeps its draft open. */
+	async edit(question: Message, content: string): Promise<boolean> {
+		const { session, pick, effort } = this.#around;
+		return report(await session().edit(question, content, pick(), effort()), m.chat_edit_failed());
+	}
+
+	async switchVersion(messageId: string): Promise<void> {
+		await this.#call(m.chat_change_failed(), (id) =>
+			send(api.POST('/api/app/chat/threads/{id}/versions', { params: this.#at(id), body: { messageId } }))
+		);
+	}
+
+	async fork(reply: Message): Promise<void> {
+		const { orgId } = this.#around;
+		await this.#call(m.chat_fork_failed(), async (id) => {
+			const copy = await send(
+				api.POST('/api/app/chat/threads/{id}/fork', { params: this.#at(id), body: { messageId: reply.id } })
+			);
+			toasts.success(m.chat_forked());
+			await goto(paths.chat(orgId, copy.id));
+		});
+	}
+
+	async rate(reply: Message, rating: 'up' | 'down' | null): Promise<void> {
+		const { orgId } = this.#around;
+		await this.#call(m.chat_rate_failed(), (id) =>
+			send(
+				api.PUT('/api/app/chat/threads/{id}/messages/{mid}/feedback', {
+					params: { path: { id, mid: reply.id }, query: { orgId } },
+					body: { rating }
+				})
+			)
+		);
+	}
+
+	/** Keeps the pick for the next message, here and on every other device. Nothing is Auto. */
+	async pick(model: ChatModel | null): Promise<void> {
+		const { orgId } = this.#around;
+		const { queryKey } = composerQuery(orgId);
+		const pick = model ? { model: model.id, providerSlug: model.providerSlug } : null;
+		queryClient.setQueryData(queryKey, (before) => before && { ...before, pick });
+		try {
+			await send(api.PUT('/api/app/chat/pick', { params: { query: { orgId } }, body: pick ?? { model: 'auto' } }));
+		} catch (error) {
+			toasts.problem(m.chat_pick_failed(), toProblem(error));
+			void queryClient.invalidateQueries({ queryKey });
+		}
+	}
+
+	#at(id: string) {
+		return { path: { id }, query: { orgId: this.#around.orgId } };
+	}
+
+	async #call(failure: string, run: (id: string) => Promise<unknown>): Promise<void> {
+		const { orgId, session } = this.#around;
+		const id = session().threadId;
+		if (!id) return;
+		try {
+			await run(id);
+			await queryClient.invalidateQueries({ queryKey: threadKey(orgId, id) });
+		} catch (error) {
+			toasts.problem(failure, toProblem(error));
+		}
+	}
+}
