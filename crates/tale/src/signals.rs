@@ -20,6 +20,7 @@ pub(crate) fn stop_token() -> std::io::Result<CancellationToken> {
             _ = term.recv() => {}
             _ = int.recv() => {}
         }
+        #[expect(clippy::disallowed_methods, reason = "the person asked twice: drain and flush are what is skipped")]
         std::process::exit(130);
     });
     Ok(stop)

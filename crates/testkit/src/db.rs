@@ -41,13 +41,7 @@ impl TestDb {
     /// # Panics
     /// When no test server can be reached or started; the message says what to do.
     pub async fn new() -> Self {
-        let server_url = server_url();
-        let server = PgConnectOptions::from_str(&server_url)
-            .unwrap_or_else(|_| panic!("TEST_DATABASE_URL is not a postgres:// address"))
-            .disable_statement_logging();
-        let mut admin = PgConnection::connect_with(&server)
-            .await
-            .unwrap_or_else(|error| panic!("the test server does not answer ({error}); run scripts/test-services start"));
+        let (mut admin, server, server_url) = connect().await;
         let template = ensure_templates(&mut admin, &server).await;
         sweep(&mut admin).await;
         let stem = format!("tale_test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -57,7 +51,14 @@ impl TestDb {
             run(&mut admin, format!("CREATE DATABASE {name} TEMPLATE {template}_{kind}")).await;
         }
         let _ = admin.close().await;
-        Self { app: pool(&server, &app_name), knowledge: pool(&server, &knowledge_name), app_name, knowledge_name, server, server_url }
+        Self {
+            app: pool(&server, &app_name),
+            knowledge: pool(&server, &knowledge_name),
+            app_name,
+            knowledge_name,
+            server,
+            server_url,
+        }
     }
 
     /// The application database's address, for a process or a connection of its own.
@@ -110,27 +111,45 @@ pub fn workspace() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// `TEST_DATABASE_URL`, else the address of the shared server, started when it does not run.
-fn server_url() -> String {
+/// A connection to the test server, which is started when it does not run, and its address.
+async fn connect() -> (PgConnection, PgConnectOptions, String) {
     if let Some(url) = std::env::var("TEST_DATABASE_URL").ok().filter(|url| !url.is_empty()) {
-        return url;
+        return open(url)
+            .await
+            .unwrap_or_else(|error| panic!("the server of TEST_DATABASE_URL does not answer: {error}"));
     }
-    let file = workspace().join("target/test-services/env");
-    let script = workspace().join("scripts/test-services");
-    let started = Command::new(&script).arg("start").status();
+    if let Some(url) = shared_server_url()
+        && let Ok(opened) = open(url).await
+    {
+        return opened;
+    }
+    let started = Command::new(workspace().join("scripts/test-services")).arg("start").status();
     assert!(started.is_ok_and(|status| status.success()), "scripts/test-services start failed; its output says why");
-    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    text.lines()
-        .find_map(|line| line.strip_prefix("TEST_DATABASE_URL="))
-        .unwrap_or_else(|| panic!("{} names no TEST_DATABASE_URL", file.display()))
-        .to_owned()
+    let url = shared_server_url().expect("target/test-services/env names no TEST_DATABASE_URL");
+    open(url).await.unwrap_or_else(|error| panic!("the test server does not answer: {error}"))
+}
+
+async fn open(url: String) -> Result<(PgConnection, PgConnectOptions, String), sqlx::Error> {
+    let options = PgConnectOptions::from_str(&url)?.disable_statement_logging();
+    Ok((PgConnection::connect_with(&options).await?, options, url))
+}
+
+/// The address that `scripts/test-services` wrote.
+fn shared_server_url() -> Option<String> {
+    let text = std::fs::read_to_string(workspace().join("target/test-services/env")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("TEST_DATABASE_URL=")).map(str::to_owned)
 }
 
 /// Makes the templates of the present migrations unless they exist; returns their common stem.
 async fn ensure_templates(admin: &mut PgConnection, server: &PgConnectOptions) -> String {
     let digest: Vec<u8> = [migrate::app_migrator(), migrate::knowledge_migrator()]
         .iter()
-        .flat_map(|migrator| migrator.iter().flat_map(|migration| [&migration.version.to_be_bytes(), &migration.checksum[..]].concat()).collect::<Vec<u8>>())
+        .flat_map(|migrator| {
+            migrator
+                .iter()
+                .flat_map(|migration| [&migration.version.to_be_bytes(), &migration.checksum[..]].concat())
+                .collect::<Vec<u8>>()
+        })
         .collect();
     let stem = format!("tale_template_{}", &hex_of(&sha256(&digest))[..16]);
     if exists(admin, &format!("{stem}_knowledge")).await {
@@ -173,15 +192,18 @@ async fn exists(admin: &mut PgConnection, name: &str) -> bool {
 
 /// Drops what tests left that were killed: databases named after a process that is gone.
 async fn sweep(admin: &mut PgConnection) {
-    let names: Vec<String> = sqlx::query_scalar("SELECT datname::text FROM pg_database WHERE datname LIKE 'tale\\_test\\_%' LIMIT 64")
-        .fetch_all(&mut *admin)
-        .await
-        .unwrap_or_default();
+    let names: Vec<String> =
+        sqlx::query_scalar("SELECT datname::text FROM pg_database WHERE datname LIKE 'tale\\_test\\_%' LIMIT 64")
+            .fetch_all(&mut *admin)
+            .await
+            .unwrap_or_default();
     for name in names {
         let owner = name.split('_').nth(2).unwrap_or_default();
         let gone = owner.parse::<u32>().is_ok() && !PathBuf::from("/proc").join(owner).exists();
         if gone {
-            let _ = sqlx::raw_sql(AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))).execute(&mut *admin).await;
+            let _ = sqlx::raw_sql(AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")))
+                .execute(&mut *admin)
+                .await;
         }
     }
 }

@@ -50,7 +50,11 @@ impl ReceivedRequest {
     pub fn last_user_text(&self) -> String {
         let messages = self.body.get("messages").and_then(Value::as_array);
         let last = messages.and_then(|list| {
-            list.iter().rev().filter(|message| message.get("role").and_then(Value::as_str) == Some("user")).map(|message| text_of(&message["content"])).find(|text| !text.is_empty())
+            list.iter()
+                .rev()
+                .filter(|message| message.get("role").and_then(Value::as_str) == Some("user"))
+                .map(|message| text_of(&message["content"]))
+                .find(|text| !text.is_empty())
         });
         last.unwrap_or_default()
     }
@@ -61,7 +65,9 @@ impl ReceivedRequest {
         let last = self.body.get("messages").and_then(Value::as_array).and_then(|list| list.last());
         last.is_some_and(|message| {
             message.get("role").and_then(Value::as_str) == Some("tool")
-                || message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_result"))
+                || message["content"]
+                    .as_array()
+                    .is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_result"))
         })
     }
 
@@ -69,7 +75,9 @@ impl ReceivedRequest {
     #[must_use]
     pub fn tool_names(&self) -> Vec<String> {
         let tools = self.body.get("tools").and_then(Value::as_array);
-        let name = |tool: &Value| tool.pointer("/function/name").or_else(|| tool.get("name")).and_then(Value::as_str).map(str::to_owned);
+        let name = |tool: &Value| {
+            tool.pointer("/function/name").or_else(|| tool.get("name")).and_then(Value::as_str).map(str::to_owned)
+        };
         tools.map(|list| list.iter().filter_map(name).collect()).unwrap_or_default()
     }
 }
@@ -77,7 +85,9 @@ impl ReceivedRequest {
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n"),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n")
+        }
         _ => String::new(),
     }
 }
@@ -140,7 +150,10 @@ impl FakeUpstream {
                 embedding_queue: VecDeque::new(),
                 embedding_width: 8,
                 embedding_cap: None,
-                models: vec![json!({ "id": "fake-chat", "object": "model" }), json!({ "id": "fake-embedding", "object": "model", "type": "embedding" })],
+                models: vec![
+                    json!({ "id": "fake-chat", "object": "model" }),
+                    json!({ "id": "fake-embedding", "object": "model", "type": "embedding" }),
+                ],
                 requests: Vec::new(),
             }),
             disconnects: watch::Sender::new(0),
@@ -220,7 +233,10 @@ impl FakeUpstream {
     /// The chat requests so far, oldest first.
     #[must_use]
     pub fn chat_requests(&self) -> Vec<ReceivedRequest> {
-        self.requests().into_iter().filter(|request| request.path.ends_with("/chat/completions") || request.path.ends_with("/messages")).collect()
+        self.requests()
+            .into_iter()
+            .filter(|request| request.path.ends_with("/chat/completions") || request.path.ends_with("/messages"))
+            .collect()
     }
 
     /// Answers being streamed or held open at this moment.

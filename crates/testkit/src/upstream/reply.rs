@@ -81,7 +81,12 @@ impl Reply {
     /// Streams one tool call.
     #[must_use]
     pub fn tool_call(id: &str, name: &str, arguments: &Value) -> Self {
-        Self::steps(vec![Step::ToolCall { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_string(), pieces: 3 }])
+        Self::steps(vec![Step::ToolCall {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: arguments.to_string(),
+            pieces: 3,
+        }])
     }
 
     /// Answers with a status and a JSON body instead of a stream.
@@ -105,7 +110,9 @@ impl Reply {
     /// Answers with a whole body.
     #[must_use]
     pub fn whole(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self { form: Form::Whole { status, content_type: content_type.to_owned(), headers: Vec::new(), body: body.into() } }
+        Self {
+            form: Form::Whole { status, content_type: content_type.to_owned(), headers: Vec::new(), body: body.into() },
+        }
     }
 
     /// Accepts the request and never answers.

@@ -6,7 +6,10 @@ pub fn hash_vector(text: &str, width: usize) -> Vec<f32> {
     let mut vector = vec![0.0_f32; width];
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         // FNV-1a, 64 bit.
-        let hash = word.to_lowercase().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        let hash = word
+            .to_lowercase()
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
         let mixed = hash ^ (hash >> 32);
         let at = usize::try_from(mixed % (width.max(1) as u64)).unwrap_or(0);
         if let Some(number) = vector.get_mut(at) {

@@ -12,7 +12,9 @@ pub(super) enum Format {
 
 /// Adds usage and an ending where the script decides none.
 pub(super) fn with_ending(mut steps: Vec<Step>) -> Vec<Step> {
-    let decided = steps.iter().any(|step| matches!(step, Step::Finish(_) | Step::Hang | Step::Drop | Step::Forever(_) | Step::Error { .. } | Step::Raw(_)));
+    let decided = steps.iter().any(|step| {
+        matches!(step, Step::Finish(_) | Step::Hang | Step::Drop | Step::Forever(_) | Step::Error { .. } | Step::Raw(_))
+    });
     if decided {
         return steps;
     }
@@ -68,13 +70,17 @@ impl Writer {
             Step::ToolCall { id, name, arguments, pieces } => {
                 let index = self.calls;
                 self.calls += 1;
-                let mut first = json!({ "index": index, "type": "function", "function": { "name": name, "arguments": "" } });
+                let mut first =
+                    json!({ "index": index, "type": "function", "function": { "name": name, "arguments": "" } });
                 if !id.is_empty() {
                     first["id"] = json!(id);
                 }
                 chunk(delta(json!({ "tool_calls": [first] })), Value::Null);
                 for piece in cut(arguments, *pieces) {
-                    chunk(delta(json!({ "tool_calls": [{ "index": index, "function": { "arguments": piece } }] })), Value::Null);
+                    chunk(
+                        delta(json!({ "tool_calls": [{ "index": index, "function": { "arguments": piece } }] })),
+                        Value::Null,
+                    );
                 }
             }
             Step::Finish(reason) => {
@@ -82,10 +88,16 @@ impl Writer {
                 chunk(json!([{ "index": 0, "delta": {}, "finish_reason": reason }]), Value::Null);
             }
             Step::Usage { input, output } => {
-                chunk(json!([]), json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output }));
+                chunk(
+                    json!([]),
+                    json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output }),
+                );
                 out.push_str("data: [DONE]\n\n");
             }
-            Step::Error { code, message } => out.push_str(&format!("data: {}\n\n", json!({ "error": { "message": message, "type": code, "code": code } }))),
+            Step::Error { code, message } => out.push_str(&format!(
+                "data: {}\n\n",
+                json!({ "error": { "message": message, "type": code, "code": code } })
+            )),
             _ => {}
         }
     }
@@ -93,25 +105,40 @@ impl Writer {
     fn anthropic(&mut self, step: &Step, out: &mut String) {
         if !self.begun {
             self.begun = true;
-            event(out, json!({ "type": "message_start", "message": { "id": "msg_fake", "role": "assistant", "content": [], "usage": { "input_tokens": 11, "output_tokens": 1 } } }));
+            event(
+                out,
+                json!({ "type": "message_start", "message": { "id": "msg_fake", "role": "assistant", "content": [], "usage": { "input_tokens": 11, "output_tokens": 1 } } }),
+            );
         }
         match step {
             Step::Text(text) => {
                 self.block_of("text", json!({ "type": "text", "text": "" }), out);
-                event(out, json!({ "type": "content_block_delta", "index": self.block, "delta": { "type": "text_delta", "text": text } }));
+                event(
+                    out,
+                    json!({ "type": "content_block_delta", "index": self.block, "delta": { "type": "text_delta", "text": text } }),
+                );
             }
             Step::Reasoning(text) => {
                 self.block_of("thinking", json!({ "type": "thinking", "thinking": "", "signature": "" }), out);
-                event(out, json!({ "type": "content_block_delta", "index": self.block, "delta": { "type": "thinking_delta", "thinking": text } }));
+                event(
+                    out,
+                    json!({ "type": "content_block_delta", "index": self.block, "delta": { "type": "thinking_delta", "thinking": text } }),
+                );
             }
             Step::Signature(signature) => {
-                event(out, json!({ "type": "content_block_delta", "index": self.block, "delta": { "type": "signature_delta", "signature": signature } }));
+                event(
+                    out,
+                    json!({ "type": "content_block_delta", "index": self.block, "delta": { "type": "signature_delta", "signature": signature } }),
+                );
             }
             Step::ToolCall { id, name, arguments, pieces } => {
                 self.close(out);
                 self.block_of("tool_use", json!({ "type": "tool_use", "id": id, "name": name, "input": {} }), out);
                 for piece in cut(arguments, *pieces) {
-                    event(out, json!({ "type": "content_block_delta", "index": self.block, "delta": { "type": "input_json_delta", "partial_json": piece } }));
+                    event(
+                        out,
+                        json!({ "type": "content_block_delta", "index": self.block, "delta": { "type": "input_json_delta", "partial_json": piece } }),
+                    );
                 }
                 self.close(out);
             }
@@ -126,10 +153,15 @@ impl Writer {
                 });
             }
             Step::Usage { input, output } => {
-                event(out, json!({ "type": "message_delta", "delta": { "stop_reason": self.finish }, "usage": { "input_tokens": input, "output_tokens": output } }));
+                event(
+                    out,
+                    json!({ "type": "message_delta", "delta": { "stop_reason": self.finish }, "usage": { "input_tokens": input, "output_tokens": output } }),
+                );
                 event(out, json!({ "type": "message_stop" }));
             }
-            Step::Error { code, message } => event(out, json!({ "type": "error", "error": { "type": code, "message": message } })),
+            Step::Error { code, message } => {
+                event(out, json!({ "type": "error", "error": { "type": code, "message": message } }))
+            }
             _ => {}
         }
     }

@@ -15,6 +15,10 @@ async fn a_test_database_is_dropped_with_its_value() {
     let name: String = sqlx::query_scalar("SELECT current_database()::text").fetch_one(&db.app).await.unwrap();
     drop(db);
     let other = TestDb::new().await;
-    let left: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)").bind(name).fetch_one(&other.app).await.unwrap();
+    let left: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
+        .bind(name)
+        .fetch_one(&other.app)
+        .await
+        .unwrap();
     assert!(!left);
 }
