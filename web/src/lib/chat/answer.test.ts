@@ -12,8 +12,25 @@ const search: Part[] = [
 		output: {
 			dense: false,
 			rows: [
-				{ cite: 1, kind: 'document', title: 'Keller.pdf', ref: 'f1', documentId: 'd1', chunkId: 'c1', page: 7, snippet: 'ninety days' },
-				{ cite: 2, kind: 'document', title: 'Brandt.docx', ref: 'f2', documentId: 'd2', chunkId: 'c2', snippet: 'sixty days' }
+				{
+					cite: 1,
+					kind: 'document',
+					title: 'Keller.pdf',
+					ref: 'f1',
+					documentId: 'd1',
+					chunkId: 'c1',
+					page: 7,
+					snippet: 'ninety days'
+				},
+				{
+					cite: 2,
+					kind: 'document',
+					title: 'Brandt.docx',
+					ref: 'f2',
+					documentId: 'd2',
+					chunkId: 'c2',
+					snippet: 'sixty days'
+				}
 			]
 		}
 	}
@@ -33,11 +50,27 @@ describe('readAnswer', () => {
 		const answer = readAnswer([
 			...search,
 			{ type: 'tool-call', id: 'r', name: 'rag_fetch', input: '{"ref":"f2"}' },
-			{ type: 'tool-result', id: 'r', name: 'rag_fetch', output: { title: 'Brandt.docx', documentId: 'd2', text: '…', totalLength: 3 } },
+			{
+				type: 'tool-result',
+				id: 'r',
+				name: 'rag_fetch',
+				output: { title: 'Brandt.docx', documentId: 'd2', text: '…', totalLength: 3 }
+			},
 			{ type: 'text', text: 'Ninety [1].' },
-			{ type: 'citation', number: 1, documentId: 'd1', title: 'Keller.pdf', passage: 'ninety days', chunkId: 'c1', page: 7 }
+			{
+				type: 'citation',
+				number: 1,
+				documentId: 'd1',
+				title: 'Keller.pdf',
+				passage: 'ninety days',
+				chunkId: 'c1',
+				page: 7
+			}
 		]);
-		expect(answer.sources.map((source) => [source.number, source.title])).toEqual([[1, 'Keller.pdf'], [null, 'Brandt.docx']]);
+		expect(answer.sources.map((source) => [source.number, source.title])).toEqual([
+			[1, 'Keller.pdf'],
+			[null, 'Brandt.docx']
+		]);
 		expect(answer.steps[1]).toMatchObject({ kind: 'read', subject: 'Brandt.docx', state: 'done' });
 		expect(passagesOf(answer, 'd1').map((citation) => citation.number)).toEqual([1]);
 	});
@@ -50,7 +83,12 @@ describe('readAnswer', () => {
 	it('names a web page by its host and links to it', () => {
 		const answer = readAnswer([
 			{ type: 'tool-call', id: 'w', name: 'web_fetch', input: { url: 'https://docs.example/a/b' } },
-			{ type: 'tool-result', id: 'w', name: 'web_fetch', output: { title: 'Page', url: 'https://docs.example/a/b', text: '…' } }
+			{
+				type: 'tool-result',
+				id: 'w',
+				name: 'web_fetch',
+				output: { title: 'Page', url: 'https://docs.example/a/b', text: '…' }
+			}
 		]);
 		expect(answer.steps[0]).toMatchObject({ kind: 'read', subject: 'docs.example', state: 'done' });
 		expect(answer.sources[0]).toMatchObject({ title: 'Page', url: 'https://docs.example/a/b', documentId: null });
@@ -65,7 +103,13 @@ describe('readAnswer', () => {
 	it('shows a failed step with its reason and survives odd shapes', () => {
 		const answer = readAnswer([
 			{ type: 'tool-call', id: 'a', name: 'rag_search', input: null },
-			{ type: 'tool-result', id: 'a', name: 'rag_search', output: { error: 'The index is being rebuilt.' }, isError: true },
+			{
+				type: 'tool-result',
+				id: 'a',
+				name: 'rag_search',
+				output: { error: 'The index is being rebuilt.' },
+				isError: true
+			},
 			{ type: 'tool-result', id: 'b', name: 'surprise', output: 'not json' },
 			{ type: 'opaque' }
 		]);

@@ -164,7 +164,15 @@ function fetchedSource(name: string, output: Record<string, unknown>): Source | 
 		return { key: `read-${documentId}`, number: null, title, documentId, chunkId: null, page: null, url: null };
 	}
 	if (name === 'web_fetch' && /^https?:/i.test(url)) {
-		return { key: `web-${url}`, number: null, title: title || hostOf(url), documentId: null, chunkId: null, page: null, url };
+		return {
+			key: `web-${url}`,
+			number: null,
+			title: title || hostOf(url),
+			documentId: null,
+			chunkId: null,
+			page: null,
+			url
+		};
 	}
 	return null;
 }
@@ -188,8 +196,7 @@ function fromRow(row: SearchRow): Citation {
 function rows(output: Record<string, unknown>): SearchRow[] {
 	if (!Array.isArray(output.rows)) return [];
 	return output.rows.filter(
-		(row): row is SearchRow =>
-			typeof row === 'object' && row !== null && typeof (row as SearchRow).title === 'string'
+		(row): row is SearchRow => typeof row === 'object' && row !== null && typeof (row as SearchRow).title === 'string'
 	);
 }
 

@@ -25,7 +25,10 @@ describe('bands', () => {
 
 	it('leaves empty bands out and keeps the order inside', () => {
 		const groups = groupByBand([item(now), item(now - minute), item(now - 9 * day)], now);
-		expect(groups.map((group) => [group.band, group.items.length])).toEqual([['today', 2], ['earlier', 1]]);
+		expect(groups.map((group) => [group.band, group.items.length])).toEqual([
+			['today', 2],
+			['earlier', 1]
+		]);
 	});
 });
 

@@ -53,7 +53,9 @@ export function shortAge(time: number, now: number, locale: string, nowLabel: st
 	const days = Math.floor(minutes / (24 * 60));
 	if (days < 7) return unit(days, 'day', locale);
 	const sameYear = new Date(time).getFullYear() === new Date(now).getFullYear();
-	return formatter(locale, sameYear ? { day: 'numeric', month: 'short' } : { month: 'short', year: 'numeric' }).format(time);
+	return formatter(locale, sameYear ? { day: 'numeric', month: 'short' } : { month: 'short', year: 'numeric' }).format(
+		time
+	);
 }
 
 const numbers = new Map<string, Intl.NumberFormat>();
@@ -81,7 +83,12 @@ function formatter(locale: string, options: Intl.DateTimeFormatOptions): Intl.Da
 }
 
 /** The day of a message for its pill: a word for today and yesterday, otherwise the date. */
-export function dayLabel(time: number, now: number, locale: string, words: { today: string; yesterday: string }): string {
+export function dayLabel(
+	time: number,
+	now: number,
+	locale: string,
+	words: { today: string; yesterday: string }
+): string {
 	const days = daysBetween(time, now);
 	if (days <= 0) return words.today;
 	if (days === 1) return words.yesterday;

@@ -7,7 +7,8 @@ import { m } from '#lib/paraglide/messages.js';
 import { paths } from '#lib/shell/paths.ts';
 import { toasts } from '#lib/ui/toasts.svelte.ts';
 import { composerQuery, threadKey } from './queries.ts';
-import type { ChatSession, Outgoing, Pick } from './session.svelte.ts';
+import type { Outgoing, Pick } from './rows.ts';
+import type { ChatSession } from './session.svelte.ts';
 import type { ChatModel, Effort, Message } from './types.ts';
 
 /** The page's present state; read at the moment of each command. */

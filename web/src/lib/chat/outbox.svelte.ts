@@ -6,7 +6,8 @@ import { goto } from '$app/navigation';
 import { paths } from '#lib/shell/paths.ts';
 import type { Commands } from './commands.ts';
 import { NEW_CHAT, type Drafts } from './drafts.ts';
-import type { ChatSession, Outgoing } from './session.svelte.ts';
+import type { Outgoing } from './rows.ts';
+import type { ChatSession } from './session.svelte.ts';
 import { stageOf } from './staged.svelte.ts';
 
 interface Around {

@@ -1,6 +1,6 @@
 /** Which model a message goes to: the person's pick while it is usable, otherwise Auto or the only one there is. */
 import { m } from '#lib/paraglide/messages.js';
-import type { Pick } from './session.svelte.ts';
+import type { Pick } from './rows.ts';
 import type { ChatModel, Composer, Effort } from './types.ts';
 
 export const AUTO = 'auto';
@@ -33,9 +33,15 @@ export function pinned(composer: Composer | undefined): ChatModel | null {
 	const pick = composer?.pick;
 	if (!pick || pick.model === AUTO) return null;
 	return (
-		models.find((model) => model.id === pick.model && (!pick.providerSlug || model.providerSlug === pick.providerSlug)) ??
-		null
+		models.find(
+			(model) => model.id === pick.model && (!pick.providerSlug || model.providerSlug === pick.providerSlug)
+		) ?? null
 	);
+}
+
+/** Whether two picks are the same; nothing is Auto. */
+export function sameModel(a: ChatModel | null, b: ChatModel | null): boolean {
+	return a === b || (a !== null && b !== null && a.id === b.id && a.providerSlug === b.providerSlug);
 }
 
 /** What a send names. */

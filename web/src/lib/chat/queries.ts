@@ -62,7 +62,9 @@ export function rereadThreads(orgId: string): void {
 
 /** The row of a chat as the lists know it, so that a chat opens with its title before its own read is back. */
 export function knownThread(orgId: string, id: string): Thread | undefined {
-	for (const [, data] of queryClient.getQueriesData<{ pages: ThreadPage[] }>({ queryKey: keys.org(orgId, 'threads') })) {
+	for (const [, data] of queryClient.getQueriesData<{ pages: ThreadPage[] }>({
+		queryKey: keys.org(orgId, 'threads')
+	})) {
 		const found = data?.pages.flatMap((page) => page.page).find((thread) => thread.id === id);
 		if (found) return found;
 	}

@@ -5,39 +5,16 @@
  * message on its way) and what it has not stored yet (the running turn). A row keeps its key through
  * all of it, so nothing is mounted anew when a message becomes real or a turn settles.
  */
+import { SvelteMap } from 'svelte/reactivity';
 import { api, send } from '#lib/api/client.ts';
 import { toProblem, type ApiProblem } from '#lib/api/problem.ts';
 import type { SendRequest } from '#lib/api/schema-content.ts';
 import { locale } from '#lib/i18n/locale.svelte.ts';
 import type { ThreadHandlers } from '#lib/live/events.ts';
 import { rereadMessages, rereadThreads } from './queries.ts';
+import { localMessage, pendingReply, type Outgoing, type Pick, type Row } from './rows.ts';
 import { applyEvent, type Turn } from './turn.ts';
 import type { Accepted, AttachmentPart, Effort, Message, Part, ThreadEvent } from './types.ts';
-
-export interface Pick {
-	model: string;
-	providerSlug: string | null;
-}
-
-export interface Outgoing {
-	content: string;
-	attachments: AttachmentPart[];
-	/** The field's text that became this message; nothing for a starter. */
-	draft?: string;
-}
-
-/** One message as the transcript shows it. */
-export interface Row {
-	key: string;
-	message: Message;
-	parts: Part[];
-	/** Not stored yet: the words are on their way. */
-	local: boolean;
-	running: boolean;
-	queued: boolean;
-	/** The last reply of the conversation. */
-	last: boolean;
-}
 
 /** The state of the chat that is open, or of the draft that is about to become one. */
 export class ChatSession {
@@ -57,16 +34,16 @@ export class ChatSession {
 	/** When its first words came. */
 	firstTextAt: number | null = $state(null);
 	/** Send → first words in milliseconds, by message, for what this tab saw itself. */
-	readonly firstWords = new Map<string, number>();
+	readonly firstWords = new SvelteMap<string, number>();
 	/** Seconds of thought by message, for what this tab saw itself. */
-	readonly thought = new Map<string, number>();
+	readonly thought = new SvelteMap<string, number>();
 	/** Called with the id of the chat that the first message of a draft made, before anything shows it. */
 	onborn: ((threadId: string) => void) | null = null;
 	#sentAt: number | null = null;
 	/** Counts sends, so that the transcript can scroll to the new message. */
 	sends = $state(0);
 
-	readonly #keys = new Map<string, string>();
+	readonly #keys = new SvelteMap<string, string>();
 	#events: ThreadEvent[] = [];
 	#frame: number | null = null;
 	#serial = 0;
@@ -95,7 +72,7 @@ export class ChatSession {
 		}
 		const turn = this.turn;
 		if (turn && !messages.some((message) => message.id === turn.messageId)) {
-			rows.push(this.#row(pending(turn.messageId, turn.status), false));
+			rows.push(this.#row(pendingReply(turn.messageId, turn.status), false));
 		}
 		const reply = rows.findLast((row) => row.message.role === 'assistant');
 		if (reply && rows.at(-1) === reply) reply.last = true;
@@ -107,11 +84,13 @@ export class ChatSession {
 		const running = message.role === 'assistant' && (turn ? turn.phase !== 'settled' : message.status === 'pending');
 		return {
 			key: this.#keys.get(message.id) ?? message.id,
-			message: turn && turn.phase === 'settled' && message.status === 'pending' ? { ...message, status: turn.status } : message,
+			message:
+				turn && turn.phase === 'settled' && message.status === 'pending'
+					? { ...message, status: turn.status }
+					: message,
 			parts: turn && message.status === 'pending' ? turn.parts : message.parts,
 			local,
 			running,
-			queued: turn?.phase === 'queued',
 			last: false
 		};
 	}
@@ -147,7 +126,12 @@ export class ChatSession {
 	}
 
 	/** Asks for another reply in place of this one. */
-	async retry(reply: Message, question: Message | undefined, pick: Pick, effort: Effort | null): Promise<ApiProblem | null> {
+	async retry(
+		reply: Message,
+		question: Message | undefined,
+		pick: Pick,
+		effort: Effort | null
+	): Promise<ApiProblem | null> {
 		this.#cut = { id: question?.id ?? reply.id, keep: question !== undefined };
 		return this.#start(async () =>
 			send(
@@ -193,16 +177,7 @@ export class ChatSession {
 
 	#show(outgoing: Outgoing): void {
 		const key = `local-${this.#serial++}`;
-		this.#outgoing = {
-			key,
-			message: {
-				id: key,
-				role: 'user',
-				status: 'complete',
-				parts: [...(outgoing.content ? [{ type: 'text' as const, text: outgoing.content }] : []), ...outgoing.attachments],
-				createdAt: Date.now()
-			}
-		};
+		this.#outgoing = { key, message: localMessage(key, outgoing) };
 		this.sends++;
 	}
 
@@ -215,7 +190,13 @@ export class ChatSession {
 			if (this.threadId === null) this.onborn?.(accepted.threadId);
 			this.threadId = accepted.threadId;
 			if (this.turn?.messageId !== accepted.messageId) {
-				this.#begin({ threadId: accepted.threadId, messageId: accepted.messageId, phase: 'queued', status: 'pending', parts: [] });
+				this.#begin({
+					threadId: accepted.threadId,
+					messageId: accepted.messageId,
+					phase: 'queued',
+					status: 'pending',
+					parts: []
+				});
 			}
 			rereadThreads(this.orgId);
 			void this.#reread();
@@ -312,8 +293,4 @@ export class ChatSession {
 		this.#frame = null;
 		this.#events = [];
 	}
-}
-
-function pending(id: string, status: Message['status']): Message {
-	return { id, role: 'assistant', status, parts: [], createdAt: Date.now() };
 }

@@ -152,7 +152,7 @@ export class Stage {
 
 	/** Follows the processing of one file until it is over or the chip is gone. */
 	async #watch(chip: Chip, fileId: string): Promise<void> {
-		for (let failures = 0; failures < 5; ) {
+		for (let failures = 0; failures < 5;) {
 			if (!this.chips.includes(chip)) return;
 			try {
 				const status = await send(
@@ -178,6 +178,7 @@ function same(a: File, b: File): boolean {
 	return a.name === b.name && a.size === b.size && a.lastModified === b.lastModified;
 }
 
+// eslint-disable-next-line svelte/prefer-svelte-reactivity -- a registry; what is reactive is in its values
 const stages = new Map<string, Stage>();
 
 /** The stage of a conversation; it outlives the page. */

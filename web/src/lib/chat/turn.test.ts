@@ -12,7 +12,12 @@ describe('applyEvent', () => {
 			start,
 			{ kind: 'delta', ...ids, part: 'reasoning', index: 0, text: 'Let me ' },
 			{ kind: 'delta', ...ids, part: 'reasoning', index: 0, text: 'look.' },
-			{ kind: 'part', ...ids, index: 1, value: { type: 'tool-call', id: 'c', name: 'rag_search', input: { query: 'q' } } },
+			{
+				kind: 'part',
+				...ids,
+				index: 1,
+				value: { type: 'tool-call', id: 'c', name: 'rag_search', input: { query: 'q' } }
+			},
 			{ kind: 'part', ...ids, index: 2, value: { type: 'tool-result', id: 'c', name: 'rag_search', output: {} } },
 			{ kind: 'delta', ...ids, part: 'text', index: 3, text: 'Ninety' },
 			{ kind: 'delta', ...ids, part: 'text', index: 3, text: ' days [1].' },
@@ -33,7 +38,9 @@ describe('applyEvent', () => {
 
 	it('ignores what belongs to another message, and everything after the end', () => {
 		const running = run([start]);
-		expect(run([{ kind: 'delta', threadId: 't', messageId: 'other', part: 'text', index: 0, text: 'x' }], running)).toBe(running);
+		expect(
+			run([{ kind: 'delta', threadId: 't', messageId: 'other', part: 'text', index: 0, text: 'x' }], running)
+		).toBe(running);
 		const settled = run([{ kind: 'settled', ...ids, status: 'cancelled' }], running);
 		expect(run([{ kind: 'delta', ...ids, part: 'text', index: 0, text: 'late' }], settled)).toBe(settled);
 		expect(run([{ kind: 'delta', ...ids, part: 'text', index: 0, text: 'x' }], null)).toBeNull();

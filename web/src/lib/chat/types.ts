@@ -66,7 +66,8 @@ export interface OpaquePart {
 	type: 'opaque';
 }
 
-export type Part = TextPart | ReasoningPart | AttachmentPart | ToolCallPart | ToolResultPart | CitationPart | OpaquePart;
+export type Part =
+	TextPart | ReasoningPart | AttachmentPart | ToolCallPart | ToolResultPart | CitationPart | OpaquePart;
 
 export interface Usage {
 	inputTokens?: number;

@@ -48,7 +48,12 @@ export function uploadDoors<Result>(
 
 /** A limit of the upload doors as people know it: 104,857,600 bytes are "100 MB". */
 export function limitText(bytes: number): string {
-	return formatNumber(bytes / 1_048_576, { style: 'unit', unit: 'megabyte', unitDisplay: 'short', maximumFractionDigits: 0 });
+	return formatNumber(bytes / 1_048_576, {
+		style: 'unit',
+		unit: 'megabyte',
+		unitDisplay: 'short',
+		maximumFractionDigits: 0
+	});
 }
 
 /** Why an upload of a file of `size` bytes failed, in one sentence. */

@@ -5,6 +5,7 @@ import { rereadDocuments } from './queries.ts';
 import type { Document } from './types.ts';
 import { UploadQueue } from './uploads.svelte.ts';
 
+// eslint-disable-next-line svelte/prefer-svelte-reactivity -- a registry; what is reactive is in its values
 const queues = new Map<string, UploadQueue<Document>>();
 
 export function libraryUploads(orgId: string): UploadQueue<Document> {

@@ -8,7 +8,15 @@ describe('findPassage', () => {
 	});
 
 	it('spans pages', () => {
-		expect(findPassage([['x', 'begins here'], ['and ends there', 'y']], 'Begins here and ends there.')).toEqual([
+		expect(
+			findPassage(
+				[
+					['x', 'begins here'],
+					['and ends there', 'y']
+				],
+				'Begins here and ends there.'
+			)
+		).toEqual([
 			{ page: 0, first: 1, last: 1 },
 			{ page: 1, first: 0, last: 0 }
 		]);

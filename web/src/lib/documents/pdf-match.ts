@@ -15,7 +15,10 @@ export interface PageRun {
 const ENDS = 48;
 
 function letters(text: string): string {
-	return text.normalize('NFKC').toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
+	return text
+		.normalize('NFKC')
+		.toLowerCase()
+		.replace(/[^\p{L}\p{N}]+/gu, '');
 }
 
 /** Runs of items that hold `passage`; empty when the passage is not on these pages. */

@@ -1,5 +1,12 @@
 /** The PDF renderer: opening files, drawing pages, and where a passage lies on them. */
-import { getDocument, GlobalWorkerOptions, TextLayer, type PageViewport, type PDFDocumentProxy, type PDFPageProxy } from 'pdfjs-dist';
+import {
+	getDocument,
+	GlobalWorkerOptions,
+	TextLayer,
+	type PageViewport,
+	type PDFDocumentProxy,
+	type PDFPageProxy
+} from 'pdfjs-dist';
 import workerUrl from 'pdfjs-dist/build/pdf.worker.min.mjs?url';
 import { findPassage } from './pdf-match.ts';
 import type { Passage } from './types.ts';
@@ -81,7 +88,10 @@ async function boxesBetween(pdf: PDFDocumentProxy, passage: string, from: number
 	for (const run of runs) {
 		const page = pages[run.page];
 		if (!page) continue;
-		boxes.set(page.number, merge(page.items.slice(run.first, run.last + 1).flatMap((item) => box(item, page.viewport))));
+		boxes.set(
+			page.number,
+			merge(page.items.slice(run.first, run.last + 1).flatMap((item) => box(item, page.viewport)))
+		);
 	}
 	return boxes;
 }

@@ -40,7 +40,8 @@ export const documentsQuery = (orgId: string, filter: DocumentFilter) =>
 export const documentQuery = (orgId: string, id: string) =>
 	queryOptions({
 		queryKey: keys.org(orgId, 'document', id),
-		queryFn: ({ signal }) => send(api.GET('/api/app/documents/{id}', { params: { path: { id }, query: { orgId } }, signal }))
+		queryFn: ({ signal }) =>
+			send(api.GET('/api/app/documents/{id}', { params: { path: { id }, query: { orgId } }, signal }))
 	});
 
 export const passageQuery = (orgId: string, id: string, chunkId: string) =>
@@ -60,7 +61,9 @@ export function readText(orgId: string, id: string, offset: number, limit = TEXT
 	return queryClient.fetchQuery({
 		queryKey: keys.org(orgId, 'document', id, 'text', offset, limit),
 		queryFn: ({ signal }) =>
-			send(api.GET('/api/app/documents/{id}/text', { params: { path: { id }, query: { orgId, offset, limit } }, signal }))
+			send(
+				api.GET('/api/app/documents/{id}/text', { params: { path: { id }, query: { orgId, offset, limit } }, signal })
+			)
 	});
 }
 

@@ -10,7 +10,8 @@ const file = (name: string, size = 10) => {
 
 /** Doors whose transfers end when the test says so. */
 function harness() {
-	const open: { name: string; progress: (sent: number) => void; end: () => void; fail: (cause: unknown) => void }[] = [];
+	const open: { name: string; progress: (sent: number) => void; end: () => void; fail: (cause: unknown) => void }[] =
+		[];
 	const finished: string[] = [];
 	const doors: UploadDoors<string> = {
 		ticket: (f) => Promise.resolve({ fileId: f.name, url: 'u', method: 'PUT', headers: {} } satisfies Ticket),

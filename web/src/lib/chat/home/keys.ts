@@ -26,7 +26,12 @@ export function neighbour(ids: readonly string[], open: string | null, step: 1 |
 }
 
 /** Follows Alt and arrows on the whole page, unless they mean text where the focus is. */
-export function moveKeys(event: KeyboardEvent, ids: readonly string[], open: string | null, href: (id: string) => string): void {
+export function moveKeys(
+	event: KeyboardEvent,
+	ids: readonly string[],
+	open: string | null,
+	href: (id: string) => string
+): void {
 	if (!event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
 	if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
 	if (inTextField(event) && (event.target as HTMLInputElement).value !== '') return;

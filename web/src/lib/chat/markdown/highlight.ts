@@ -25,8 +25,29 @@ import xml from 'highlight.js/lib/languages/xml';
 import yaml from 'highlight.js/lib/languages/yaml';
 
 const languages = {
-	bash, c, cpp, csharp, css, diff, dockerfile, go, ini, java, javascript, json, kotlin, markdown, php, python, ruby,
-	rust, sql, swift, typescript, xml, yaml
+	bash,
+	c,
+	cpp,
+	csharp,
+	css,
+	diff,
+	dockerfile,
+	go,
+	ini,
+	java,
+	javascript,
+	json,
+	kotlin,
+	markdown,
+	php,
+	python,
+	ruby,
+	rust,
+	sql,
+	swift,
+	typescript,
+	xml,
+	yaml
 };
 for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
 

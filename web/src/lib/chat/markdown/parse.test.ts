@@ -8,17 +8,25 @@ const inline = (source: string) => (parseMarkdown(source)[0]!.token as Tokens.Pa
 describe('parseMarkdown', () => {
 	it('reads the blocks of GitHub flavoured Markdown', () => {
 		expect(types('# A\n\ntext\n\n- a\n- b\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n```rs\nfn a() {}\n```\n')).toEqual([
-			'heading', 'paragraph', 'list', 'table', 'code'
+			'heading',
+			'paragraph',
+			'list',
+			'table',
+			'code'
 		]);
 	});
 
 	it('turns numbers in brackets into citation marks', () => {
-		const marks = inline('Ninety days [1], or sixty [2][3] and [4, 5].').filter((token) => (token.type as string) === 'cite');
+		const marks = inline('Ninety days [1], or sixty [2][3] and [4, 5].').filter(
+			(token) => (token.type as string) === 'cite'
+		);
 		expect(marks.map((mark) => (mark as unknown as { numbers: number[] }).numbers)).toEqual([[1], [2], [3], [4, 5]]);
 	});
 
 	it('leaves links and words in brackets alone', () => {
-		expect(inline('[1](https://a.example) and [a] and [12345]').some((token) => (token.type as string) === 'cite')).toBe(false);
+		expect(
+			inline('[1](https://a.example) and [a] and [12345]').some((token) => (token.type as string) === 'cite')
+		).toBe(false);
 	});
 
 	it('reads mathematics but not money', () => {
@@ -87,7 +95,8 @@ describe('safeHref', () => {
 
 describe('MarkdownStream while open', () => {
 	it('ends as parsing at once after a stream with completed tails', () => {
-		const text = 'A **bold** start [1].\n\n| a | b |\n|---|---|\n| 1 | `x` |\n\n- one\n- two *em*\n\nEnd [2], [link](https://a.example).';
+		const text =
+			'A **bold** start [1].\n\n| a | b |\n|---|---|\n| 1 | `x` |\n\n- one\n- two *em*\n\nEnd [2], [link](https://a.example).';
 		const stream = new MarkdownStream();
 		for (let end = 0; end <= text.length; end++) {
 			for (const { token } of stream.update(text.slice(0, end), true)) {

@@ -154,7 +154,9 @@ export function safeHref(href: string): string | undefined {
 
 /** The answer as plain text: no marks, no citation numbers, no stray blank lines. */
 export function plainText(source: string): string {
-	return lines(lex(source)).replace(/\n{3,}/g, '\n\n').trim();
+	return lines(lex(source))
+		.replace(/\n{3,}/g, '\n\n')
+		.trim();
 }
 
 function lines(tokens: Token[]): string {

@@ -31,6 +31,7 @@ describe('completeTail', () => {
 
 	it('never changes a finished block', () => {
 		const head = 'First **a** [1].\n\n';
-		for (const end of ['', '*', '**b', '[', '| x', '- ']) expect(completeTail(head + end).startsWith('First **a** [1].')).toBe(true);
+		for (const end of ['', '*', '**b', '[', '| x', '- '])
+			expect(completeTail(head + end).startsWith('First **a** [1].')).toBe(true);
 	});
 });

@@ -28,7 +28,10 @@ export function completeTail(source: string): string {
 		.replace(/!?\[((?![\d,\s]+\])[^\]\n]+)\]$/, '$1');
 
 	if (odd(block, /(?<!\\)`/g)) return `${head}${block}\``;
-	block = block.replace(/(?<![*\\])\*$/, '').replace(/(?<![\w_\\])_{1,2}$/, '').replace(/~$/, '');
+	block = block
+		.replace(/(?<![*\\])\*$/, '')
+		.replace(/(?<![\w_\\])_{1,2}$/, '')
+		.replace(/~$/, '');
 	if (odd(block, /(?<!\\)\*\*/g)) {
 		block = /\*\*\s*$/.test(block) ? block.replace(/\*\*\s*$/, '') : `${block.trimEnd()}**`;
 	} else if (odd(block.replace(/\*\*/g, '').replace(/^\s*\*\s/gm, ''), /(?<![\\\s])\*|\*(?=\S)/g)) {
@@ -56,9 +59,16 @@ function insideFence(source: string): boolean {
 function isTableWithoutBody(block: string): boolean {
 	const lines = block.split('\n').filter((line) => line.trim() !== '');
 	if (lines.length === 0 || lines.length > 2 || !/^\s*\|/.test(lines[0]!)) return false;
-	return lines.length === 1 || !/^\s*\|?(?:\s*:?-+:?\s*\|)+\s*:?-*:?\s*\|?\s*$/.test(lines[1]!) || columns(lines[1]!) < columns(lines[0]!);
+	return (
+		lines.length === 1 ||
+		!/^\s*\|?(?:\s*:?-+:?\s*\|)+\s*:?-*:?\s*\|?\s*$/.test(lines[1]!) ||
+		columns(lines[1]!) < columns(lines[0]!)
+	);
 }
 
 function columns(line: string): number {
-	return line.trim().replace(/^\||\|$/g, '').split('|').length;
+	return line
+		.trim()
+		.replace(/^\||\|$/g, '')
+		.split('|').length;
 }
