@@ -33,7 +33,12 @@ pub enum Answer {
 pub fn answer(request: &Value) -> Answer {
     let messages = request.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let role = |message: &Value, wanted: &str| message.get("role").and_then(Value::as_str) == Some(wanted);
-    let system: String = messages.iter().filter(|message| role(message, "system") || role(message, "developer")).map(text_of).collect::<Vec<_>>().join("\n");
+    let system: String = messages
+        .iter()
+        .filter(|message| role(message, "system") || role(message, "developer"))
+        .map(text_of)
+        .collect::<Vec<_>>()
+        .join("\n");
     let last_user = messages.iter().rposition(|message| role(message, "user"));
     let said = last_user.map(|at| text_of(&messages[at])).unwrap_or_default();
     let (question, beside) = split_message(&said);
@@ -44,24 +49,35 @@ pub fn answer(request: &Value) -> Answer {
         let passages: Vec<Passage> = results.iter().flat_map(|message| passages(&text_of(message))).collect();
         return Answer::Text(quoted(&question, &passages, &beside, language));
     }
-    let offered = request.get("tools").and_then(Value::as_array).is_some_and(|tools| tools.iter().any(|tool| tool.pointer("/function/name").and_then(Value::as_str) == Some(SEARCH_TOOL)));
+    let offered = request.get("tools").and_then(Value::as_array).is_some_and(|tools| {
+        tools.iter().any(|tool| tool.pointer("/function/name").and_then(Value::as_str) == Some(SEARCH_TOOL))
+    });
     if !offered {
         let wants_title = system.to_lowercase().contains("title");
         if wants_title {
             return Answer::Text(title(&question));
         }
-        return Answer::Text(if beside.is_empty() { language.introduction().to_owned() } else { quoted(&question, &[], &beside, language) });
+        return Answer::Text(if beside.is_empty() {
+            language.introduction().to_owned()
+        } else {
+            quoted(&question, &[], &beside, language)
+        });
     }
     if is_small_talk(&question) {
         return Answer::Text(language.introduction().to_owned());
     }
-    Answer::ToolCall { name: SEARCH_TOOL.to_owned(), arguments: json!({ "action": "search", "query": query(&question), "limit": SEARCH_LIMIT }) }
+    Answer::ToolCall {
+        name: SEARCH_TOOL.to_owned(),
+        arguments: json!({ "action": "search", "query": query(&question), "limit": SEARCH_LIMIT }),
+    }
 }
 
 fn text_of(message: &Value) -> String {
     match message.get("content") {
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n\n"),
+        Some(Value::Array(parts)) => {
+            parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n\n")
+        }
         _ => String::new(),
     }
 }
@@ -74,7 +90,13 @@ fn split_message(text: &str) -> (String, String) {
     }
     let paragraphs: Vec<&str> = text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()).collect();
     let short = |paragraph: &&&str| paragraph.chars().count() <= LONG_MESSAGE_CHARS;
-    let question = paragraphs.iter().rev().filter(short).find(|paragraph| paragraph.contains('?')).or_else(|| paragraphs.iter().rev().find(short)).copied();
+    let question = paragraphs
+        .iter()
+        .rev()
+        .filter(short)
+        .find(|paragraph| paragraph.contains('?'))
+        .or_else(|| paragraphs.iter().rev().find(short))
+        .copied();
     let question = question.map_or_else(|| text.chars().take(LONG_MESSAGE_CHARS).collect(), str::to_owned);
     let rest: Vec<&str> = paragraphs.into_iter().filter(|paragraph| *paragraph != question).collect();
     (question, rest.join("\n\n"))
@@ -92,16 +114,35 @@ fn query(question: &str) -> String {
 fn is_small_talk(question: &str) -> bool {
     let words = words(question);
     let greeting = |word: &String| {
-        ["hi", "hello", "hey", "hallo", "moin", "servus", "guten", "gute", "tag", "morgen", "abend", "morning", "evening", "good", "salut", "bonjour", "bonsoir", "coucou", "test", "danke", "merci", "thanks", "thank", "you", "ok", "there", "zusammen"]
-            .contains(&word.as_str())
+        [
+            "hi", "hello", "hey", "hallo", "moin", "servus", "guten", "gute", "tag", "morgen", "abend", "morning",
+            "evening", "good", "salut", "bonjour", "bonsoir", "coucou", "test", "danke", "merci", "thanks", "thank",
+            "you", "ok", "there", "zusammen",
+        ]
+        .contains(&word.as_str())
     };
     if words.is_empty() || (words.len() <= 4 && words.iter().all(greeting)) {
         return true;
     }
     let lower = question.to_lowercase();
-    ["who are you", "what are you", "what can you do", "how do you work", "wer bist du", "was bist du", "wer sind sie", "was kannst du", "was können sie", "wie funktionierst du", "qui es-tu", "qui êtes-vous", "que peux-tu faire", "que pouvez-vous faire"]
-        .iter()
-        .any(|phrase| lower.contains(phrase))
+    [
+        "who are you",
+        "what are you",
+        "what can you do",
+        "how do you work",
+        "wer bist du",
+        "was bist du",
+        "wer sind sie",
+        "was kannst du",
+        "was können sie",
+        "wie funktionierst du",
+        "qui es-tu",
+        "qui êtes-vous",
+        "que peux-tu faire",
+        "que pouvez-vous faire",
+    ]
+    .iter()
+    .any(|phrase| lower.contains(phrase))
 }
 
 /// The rows of a search result, which may stand inside a wrapper of text.
@@ -166,7 +207,8 @@ mod tests {
     use super::*;
 
     fn request(messages: Value, tools: bool) -> Value {
-        let tools = if tools { json!([{ "type": "function", "function": { "name": "rag_search" } }]) } else { json!([]) };
+        let tools =
+            if tools { json!([{ "type": "function", "function": { "name": "rag_search" } }]) } else { json!([]) };
         json!({ "model": "tale-demo", "messages": messages, "tools": tools })
     }
 
@@ -177,8 +219,17 @@ mod tests {
 
     #[test]
     fn a_question_is_first_looked_up() {
-        let asked = answer(&request(json!([{ "role": "user", "content": "What is the notice period in the contract?" }]), true));
-        assert_eq!(asked, Answer::ToolCall { name: "rag_search".into(), arguments: json!({ "action": "search", "query": "notice period contract", "limit": 6 }) });
+        let asked = answer(&request(
+            json!([{ "role": "user", "content": "What is the notice period in the contract?" }]),
+            true,
+        ));
+        assert_eq!(
+            asked,
+            Answer::ToolCall {
+                name: "rag_search".into(),
+                arguments: json!({ "action": "search", "query": "notice period contract", "limit": 6 })
+            }
+        );
     }
 
     #[test]
@@ -195,7 +246,10 @@ mod tests {
             ]),
             true,
         )));
-        assert!(said.starts_with("In Ihrem Dokument steht:\n\n> Die Kündigungsfrist beträgt drei Monate. [3]\n\n"), "{said}");
+        assert!(
+            said.starts_with("In Ihrem Dokument steht:\n\n> Die Kündigungsfrist beträgt drei Monate. [3]\n\n"),
+            "{said}"
+        );
         assert!(!said.contains("[4]"));
         assert!(said.contains("kein Sprachmodell"));
     }
@@ -209,7 +263,10 @@ mod tests {
     #[test]
     fn greetings_and_questions_about_itself_are_not_looked_up() {
         for said in ["Hello!", "Guten Morgen", "Was kannst du?", "", "bonjour"] {
-            assert!(matches!(answer(&request(json!([{ "role": "user", "content": said }]), true)), Answer::Text(_)), "{said}");
+            assert!(
+                matches!(answer(&request(json!([{ "role": "user", "content": said }]), true)), Answer::Text(_)),
+                "{said}"
+            );
         }
     }
 
@@ -226,7 +283,10 @@ mod tests {
 
     #[test]
     fn text_in_the_message_itself_is_quoted_when_the_documents_have_nothing() {
-        let pasted = format!("The warranty lasts two years. {}\n\nHow long does the warranty last?", "Filler sentence number one. ".repeat(60));
+        let pasted = format!(
+            "The warranty lasts two years. {}\n\nHow long does the warranty last?",
+            "Filler sentence number one. ".repeat(60)
+        );
         let messages = json!([{ "role": "user", "content": pasted }, { "role": "tool", "content": "{\"rows\":[]}" }]);
         let said = text(answer(&request(messages, true)));
         assert!(said.starts_with("Your message says:\n\n> The warranty lasts two years."), "{said}");

@@ -12,18 +12,30 @@ pub enum Language {
 }
 
 const ENGLISH: &[&str] = &[
-    "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "give", "had", "has", "have", "how", "i", "if",
-    "in", "into", "is", "it", "its", "list", "many", "may", "me", "much", "must", "my", "of", "on", "or", "our", "please", "say", "says", "shall", "should", "show", "so", "tell", "than", "that",
-    "the", "their", "them", "there", "these", "they", "this", "those", "to", "us", "was", "we", "were", "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
+    "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
+    "do", "does", "for", "from", "give", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
+    "list", "many", "may", "me", "much", "must", "my", "of", "on", "or", "our", "please", "say", "says", "shall",
+    "should", "show", "so", "tell", "than", "that", "the", "their", "them", "there", "these", "they", "this", "those",
+    "to", "us", "was", "we", "were", "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with",
+    "would", "you", "your",
 ];
 const GERMAN: &[&str] = &[
-    "aber", "alle", "allen", "als", "am", "an", "auch", "auf", "aus", "bei", "bin", "bis", "bitte", "da", "dann", "das", "dass", "dem", "den", "denn", "der", "des", "die", "dies", "diese", "diesem", "diesen", "dieser", "doch", "du", "durch",
-    "ein", "eine", "einem", "einen", "einer", "eines", "er", "es", "für", "gibt", "hat", "haben", "ich", "ihr", "ihre", "im", "in", "ins", "ist", "ja", "kann", "können", "kannst", "lang", "man", "mein", "meine", "mich", "mir", "mit", "muss", "müssen", "nach", "nicht", "noch", "nur",
-    "ob", "oder", "sag", "sage", "sein", "seine", "sich", "sie", "sind", "so", "soll", "steht", "über", "um", "und", "uns", "unser", "unsere", "vom", "von", "vor", "wann", "war", "warum", "was", "welche", "welchem", "welchen", "welcher", "welches", "wenn", "wer", "werden", "wie", "viel", "viele", "wir", "wird", "wo", "worum", "zu", "zum", "zur",
+    "aber", "alle", "allen", "als", "am", "an", "auch", "auf", "aus", "bei", "bin", "bis", "bitte", "da", "dann",
+    "das", "dass", "dem", "den", "denn", "der", "des", "die", "dies", "diese", "diesem", "diesen", "dieser", "doch",
+    "du", "durch", "ein", "eine", "einem", "einen", "einer", "eines", "er", "es", "für", "gibt", "hat", "haben", "ich",
+    "ihr", "ihre", "im", "in", "ins", "ist", "ja", "kann", "können", "kannst", "lang", "man", "mein", "meine", "mich",
+    "mir", "mit", "muss", "müssen", "nach", "nicht", "noch", "nur", "ob", "oder", "sag", "sage", "sein", "seine",
+    "sich", "sie", "sind", "so", "soll", "steht", "über", "um", "und", "uns", "unser", "unsere", "vom", "von", "vor",
+    "wann", "war", "warum", "was", "welche", "welchem", "welchen", "welcher", "welches", "wenn", "wer", "werden",
+    "wie", "viel", "viele", "wir", "wird", "wo", "worum", "zu", "zum", "zur",
 ];
 const FRENCH: &[&str] = &[
-    "à", "ai", "au", "aux", "avec", "avez", "c", "ce", "ces", "cet", "cette", "combien", "comment", "d", "dans", "de", "des", "donne", "dit", "du", "elle", "elles", "en", "est", "et", "être", "il", "ils", "j", "je", "l", "la", "le", "les", "leur", "leurs", "lui", "m", "ma", "mais", "me", "mes", "moi", "mon",
-    "n", "ne", "nos", "notre", "nous", "on", "ont", "ou", "où", "par", "pas", "peut", "peux", "plus", "pour", "pourquoi", "qu", "quand", "que", "quel", "quelle", "quelles", "quels", "qui", "quoi", "s", "sa", "se", "ses", "si", "son", "sont", "sur", "ta", "te", "tes", "ton", "tu", "un", "une", "vos", "votre", "vous", "y",
+    "à", "ai", "au", "aux", "avec", "avez", "c", "ce", "ces", "cet", "cette", "combien", "comment", "d", "dans", "de",
+    "des", "donne", "dit", "du", "elle", "elles", "en", "est", "et", "être", "il", "ils", "j", "je", "l", "la", "le",
+    "les", "leur", "leurs", "lui", "m", "ma", "mais", "me", "mes", "moi", "mon", "n", "ne", "nos", "notre", "nous",
+    "on", "ont", "ou", "où", "par", "pas", "peut", "peux", "plus", "pour", "pourquoi", "qu", "quand", "que", "quel",
+    "quelle", "quelles", "quels", "qui", "quoi", "s", "sa", "se", "ses", "si", "son", "sont", "sur", "ta", "te", "tes",
+    "ton", "tu", "un", "une", "vos", "votre", "vous", "y",
 ];
 
 impl Language {
@@ -34,9 +46,14 @@ impl Language {
         let count = |list: &[&str]| words.iter().filter(|word| list.contains(&word.as_str())).count();
         let umlauts = text.chars().filter(|c| "äöüßÄÖÜ".contains(*c)).count();
         let accents = text.chars().filter(|c| "éèêàçùœÉÈÀÇ".contains(*c)).count();
-        let scores = [(Self::English, count(ENGLISH)), (Self::German, count(GERMAN) + umlauts), (Self::French, count(FRENCH) + accents)];
+        let scores = [
+            (Self::English, count(ENGLISH)),
+            (Self::German, count(GERMAN) + umlauts),
+            (Self::French, count(FRENCH) + accents),
+        ];
         let best = scores.iter().map(|(_, score)| *score).max().unwrap_or(0);
-        let winners: Vec<Self> = scores.iter().filter(|(_, score)| *score == best).map(|(language, _)| *language).collect();
+        let winners: Vec<Self> =
+            scores.iter().filter(|(_, score)| *score == best).map(|(language, _)| *language).collect();
         match winners.as_slice() {
             [one] => *one,
             several if best > 0 && !several.contains(&fallback) => several[0],
@@ -85,9 +102,15 @@ impl Language {
 
     pub(crate) fn closest(self) -> &'static str {
         match self {
-            Self::English => "I found no sentence with the words of your question. The closest passage of your documents is:",
-            Self::German => "Ich habe keinen Satz mit den Wörtern Ihrer Frage gefunden. Die ähnlichste Stelle in Ihren Dokumenten ist:",
-            Self::French => "Je n’ai trouvé aucune phrase avec les mots de votre question. Le passage le plus proche de vos documents est :",
+            Self::English => {
+                "I found no sentence with the words of your question. The closest passage of your documents is:"
+            }
+            Self::German => {
+                "Ich habe keinen Satz mit den Wörtern Ihrer Frage gefunden. Die ähnlichste Stelle in Ihren Dokumenten ist:"
+            }
+            Self::French => {
+                "Je n’ai trouvé aucune phrase avec les mots de votre question. Le passage le plus proche de vos documents est :"
+            }
         }
     }
 
@@ -101,9 +124,15 @@ impl Language {
 
     pub(crate) fn nothing(self) -> &'static str {
         match self {
-            Self::English => "I found nothing about this in your documents. As a demo I can only quote what is there; try other words, or upload a document that covers it.",
-            Self::German => "Dazu habe ich in Ihren Dokumenten nichts gefunden. Als Demo kann ich nur zitieren, was dort steht; versuchen Sie andere Wörter oder laden Sie ein passendes Dokument hoch.",
-            Self::French => "Je n’ai rien trouvé à ce sujet dans vos documents. En tant que démo, je ne peux que citer ce qui s’y trouve ; essayez d’autres mots ou ajoutez un document qui en parle.",
+            Self::English => {
+                "I found nothing about this in your documents. As a demo I can only quote what is there; try other words, or upload a document that covers it."
+            }
+            Self::German => {
+                "Dazu habe ich in Ihren Dokumenten nichts gefunden. Als Demo kann ich nur zitieren, was dort steht; versuchen Sie andere Wörter oder laden Sie ein passendes Dokument hoch."
+            }
+            Self::French => {
+                "Je n’ai rien trouvé à ce sujet dans vos documents. En tant que démo, je ne peux que citer ce qui s’y trouve ; essayez d’autres mots ou ajoutez un document qui en parle."
+            }
         }
     }
 
@@ -157,7 +186,10 @@ mod tests {
 
     #[test]
     fn key_words_leave_out_empty_words_and_keep_identifiers() {
-        assert_eq!(key_words("What does the contract INV-2024.17 say about the notice period?"), ["contract", "inv-2024.17", "notice", "period"]);
+        assert_eq!(
+            key_words("What does the contract INV-2024.17 say about the notice period?"),
+            ["contract", "inv-2024.17", "notice", "period"]
+        );
         assert_eq!(key_words("Wie lange ist die Kündigungsfrist?"), ["lange", "kündigungsfrist"]);
     }
 }

@@ -47,7 +47,11 @@ pub(crate) fn quotes(question: &str, passages: &[Passage]) -> Vec<Quote> {
         });
         if let Some(at) = best {
             let text = passage_around(&sentences, &scores, at);
-            ranked.push((scores[at], place, Quote { cite: passage.cite, title: passage.title.clone(), text, fits: scores[at] > 0.0 }));
+            ranked.push((
+                scores[at],
+                place,
+                Quote { cite: passage.cite, title: passage.title.clone(), text, fits: scores[at] > 0.0 },
+            ));
         }
     }
     // The search's own order decides between equals.
@@ -67,7 +71,8 @@ pub(crate) fn quotes(question: &str, passages: &[Passage]) -> Vec<Quote> {
 fn weights(keys: &[String], passages: &[Passage]) -> Vec<f32> {
     keys.iter()
         .map(|key| {
-            let holding = passages.iter().filter(|passage| words(&passage.text).iter().any(|word| same_word(word, key))).count();
+            let holding =
+                passages.iter().filter(|passage| words(&passage.text).iter().any(|word| same_word(word, key))).count();
             1.0 + ((passages.len() as f32 + 1.0) / (holding as f32 + 1.0)).ln()
         })
         .collect()
@@ -75,7 +80,12 @@ fn weights(keys: &[String], passages: &[Passage]) -> Vec<f32> {
 
 fn score(sentence: &str, keys: &[String], weights: &[f32]) -> f32 {
     let words = words(sentence);
-    let sum: f32 = keys.iter().zip(weights).filter(|(key, _)| words.iter().any(|word| same_word(word, key))).map(|(_, weight)| weight).sum();
+    let sum: f32 = keys
+        .iter()
+        .zip(weights)
+        .filter(|(key, _)| words.iter().any(|word| same_word(word, key)))
+        .map(|(_, weight)| weight)
+        .sum();
     // Of two sentences with the same words, the shorter one says it more plainly.
     sum / (1.0 + words.len() as f32 / 200.0)
 }
@@ -151,7 +161,11 @@ fn ends_sentence(characters: &[char], start: usize, at: usize) -> bool {
     }
     let word: String = characters[start..at].iter().rev().take_while(|c| c.is_alphanumeric()).collect();
     let follows = characters[at + 1..].iter().find(|c| !c.is_whitespace());
-    let short = word.chars().count() <= 2 || matches!(word.chars().rev().collect::<String>().to_lowercase().as_str(), "bzw" | "etc" | "vgl" | "art" | "abs" | "evtl" | "inkl" | "max" | "min" | "mrs" | "prof");
+    let short = word.chars().count() <= 2
+        || matches!(
+            word.chars().rev().collect::<String>().to_lowercase().as_str(),
+            "bzw" | "etc" | "vgl" | "art" | "abs" | "evtl" | "inkl" | "max" | "min" | "mrs" | "prof"
+        );
     !short && follows.is_none_or(|c| !c.is_lowercase())
 }
 
@@ -200,11 +214,17 @@ mod tests {
     fn the_sentence_that_answers_is_quoted_with_its_mark() {
         let passages = [
             passage(1, "Employees get a laptop. The kitchen is on the second floor."),
-            passage(2, "This agreement starts in May. The notice period is three months to the end of a quarter. Overtime is paid."),
+            passage(
+                2,
+                "This agreement starts in May. The notice period is three months to the end of a quarter. Overtime is paid.",
+            ),
         ];
         let quotes = quotes("How long is the notice period?", &passages);
         assert_eq!(quotes.len(), 1);
-        assert_eq!((quotes[0].cite, quotes[0].text.as_str()), (Some(2), "The notice period is three months to the end of a quarter."));
+        assert_eq!(
+            (quotes[0].cite, quotes[0].text.as_str()),
+            (Some(2), "The notice period is three months to the end of a quarter.")
+        );
     }
 
     #[test]

@@ -39,7 +39,9 @@ pub async fn serve(listener: TcpListener, cancel: CancellationToken) -> io::Resu
 }
 
 async fn models() -> Json<Value> {
-    Json(json!({ "object": "list", "data": [{ "id": MODEL_ID, "object": "model", "created": 0, "owned_by": "tale", "context_window": 32_000 }] }))
+    Json(
+        json!({ "object": "list", "data": [{ "id": MODEL_ID, "object": "model", "created": 0, "owned_by": "tale", "context_window": 32_000 }] }),
+    )
 }
 
 async fn chat_completions(Json(request): Json<Value>) -> Response {
@@ -52,7 +54,10 @@ async fn chat_completions(Json(request): Json<Value>) -> Response {
     let output = size_of(&reply);
     let (message, reason) = match reply {
         Answer::Text(text) => (json!({ "role": "assistant", "content": text }), "stop"),
-        Answer::ToolCall { name, arguments } => (json!({ "role": "assistant", "content": null, "tool_calls": [tool_call(&name, &arguments)] }), "tool_calls"),
+        Answer::ToolCall { name, arguments } => (
+            json!({ "role": "assistant", "content": null, "tool_calls": [tool_call(&name, &arguments)] }),
+            "tool_calls",
+        ),
     };
     Json(json!({
         "id": "chatcmpl-demo", "object": "chat.completion", "created": 0, "model": MODEL_ID,

@@ -27,12 +27,64 @@ pub struct AutoInput {
 
 /// Words of hard topics in the three languages of the interface, as beginnings of words.
 const HARD: &[&str] = &[
-    "analys", "analyz", "compare", "vergleich", "comparer", "explain why", "begründe", "justifi", "prove", "beweis", "démontr", "derive", "optimi", "strateg", "architect", "architekt",
-    "step by step", "schritt für schritt", "étape par étape", "evaluat", "bewert", "évalu", "refactor", "debug", "algorithm", "summari", "zusammenfass", "résum", "translate", "übersetz", "tradui",
+    "analys",
+    "analyz",
+    "compare",
+    "vergleich",
+    "comparer",
+    "explain why",
+    "begründe",
+    "justifi",
+    "prove",
+    "beweis",
+    "démontr",
+    "derive",
+    "optimi",
+    "strateg",
+    "architect",
+    "architekt",
+    "step by step",
+    "schritt für schritt",
+    "étape par étape",
+    "evaluat",
+    "bewert",
+    "évalu",
+    "refactor",
+    "debug",
+    "algorithm",
+    "summari",
+    "zusammenfass",
+    "résum",
+    "translate",
+    "übersetz",
+    "tradui",
 ];
 /// Words of sensitive topics.
 const SENSITIVE: &[&str] = &[
-    "contract", "vertrag", "contrat", "legal", "rechtlich", "juridi", "lawsuit", "klage", "medical", "medizin", "médic", "diagnos", "salary", "gehalt", "salaire", "tax", "steuer", "impôt", "dismiss", "kündig", "licenci", "gdpr", "dsgvo", "rgpd",
+    "contract",
+    "vertrag",
+    "contrat",
+    "legal",
+    "rechtlich",
+    "juridi",
+    "lawsuit",
+    "klage",
+    "medical",
+    "medizin",
+    "médic",
+    "diagnos",
+    "salary",
+    "gehalt",
+    "salaire",
+    "tax",
+    "steuer",
+    "impôt",
+    "dismiss",
+    "kündig",
+    "licenci",
+    "gdpr",
+    "dsgvo",
+    "rgpd",
 ];
 
 impl AutoInput {
@@ -40,7 +92,11 @@ impl AutoInput {
     #[must_use]
     pub fn of(text: &str, has_images: bool, has_documents: bool) -> Self {
         let lower = text.to_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| lower.match_indices(word).any(|(at, _)| !lower[..at].ends_with(char::is_alphanumeric)));
+        let has = |words: &[&str]| {
+            words
+                .iter()
+                .any(|word| lower.match_indices(word).any(|(at, _)| !lower[..at].ends_with(char::is_alphanumeric)))
+        };
         let code_lines = text.lines().filter(|line| line.trim_end().ends_with([';', '{', '}'])).count();
         Self {
             text_len: text.chars().count(),
@@ -59,7 +115,11 @@ impl AutoInput {
             1_001..=5_000 => 2,
             _ => 3,
         };
-        length + 2 * u32::from(self.has_code) + 2 * u32::from(self.hard_topic) + u32::from(self.sensitive) + u32::from(self.has_documents)
+        length
+            + 2 * u32::from(self.has_code)
+            + 2 * u32::from(self.hard_topic)
+            + u32::from(self.sensitive)
+            + u32::from(self.has_documents)
     }
 
     /// The tier that the message asks for.
@@ -125,7 +185,10 @@ fn tier_of(model: &ModelEntry) -> Tier {
     }
     let id = model.id.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| id.contains(word));
-    if has(&["nano", "mini", "lite", "flash", "haiku", "small", "-1b", "-3b", "-4b", "-7b", "-8b", ":1b", ":3b", ":4b", ":7b", ":8b"]) {
+    if has(&[
+        "nano", "mini", "lite", "flash", "haiku", "small", "-1b", "-3b", "-4b", "-7b", "-8b", ":1b", ":3b", ":4b",
+        ":7b", ":8b",
+    ]) {
         Tier::Fast
     } else if has(&["opus", "-pro", "max", "large", "reasoner", "thinking", "70b", "120b", "405b"]) {
         Tier::Capable
@@ -156,7 +219,11 @@ mod tests {
     }
 
     fn models() -> Vec<ModelEntry> {
-        vec![entry("big", Some(Tier::Capable), false), entry("small", Some(Tier::Fast), false), entry("mid", Some(Tier::Balanced), true)]
+        vec![
+            entry("big", Some(Tier::Capable), false),
+            entry("small", Some(Tier::Fast), false),
+            entry("mid", Some(Tier::Balanced), true),
+        ]
     }
 
     fn picked(text: &str, images: bool, documents: bool) -> String {
@@ -167,7 +234,14 @@ mod tests {
     fn easy_messages_go_to_the_fast_model_and_hard_ones_to_the_capable_one() {
         assert_eq!(picked("Hi!", false, false), "small");
         assert_eq!(picked("Vergleiche die beiden Verträge Schritt für Schritt.", false, false), "mid");
-        assert_eq!(picked(&format!("Please analyze this contract:\n```rust\n{}\n```", "let a = 1;\n".repeat(200)), false, false), "big");
+        assert_eq!(
+            picked(
+                &format!("Please analyze this contract:\n```rust\n{}\n```", "let a = 1;\n".repeat(200)),
+                false,
+                false
+            ),
+            "big"
+        );
     }
 
     #[test]

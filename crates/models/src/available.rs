@@ -93,7 +93,11 @@ impl Loaded {
     /// that may (MOD-26, MOD-54).
     pub(crate) fn serving(&self, model: &str) -> Option<&Credential> {
         // `credentials` is ordered with the default first.
-        self.credentials.iter().find(|credential| credential.enabled && credential.allows(model) && (!allowlist_is_the_list(&self.provider) || !credential.model_allowlist.is_empty()))
+        self.credentials.iter().find(|credential| {
+            credential.enabled
+                && credential.allows(model)
+                && (!allowlist_is_the_list(&self.provider) || !credential.model_allowlist.is_empty())
+        })
     }
 }
 
@@ -111,7 +115,9 @@ impl Models {
 
     fn entries_of<'a>(&'a self, one: &'a Loaded) -> impl Iterator<Item = ModelEntry> + 'a {
         let demo = one.provider.kind == ProviderKind::Demo;
-        let usable = move |model: &&ModelSpec| model.serves(Purpose::Chat) && if demo { self.demo_available() } else { one.serving(&model.id).is_some() };
+        let usable = move |model: &&ModelSpec| {
+            model.serves(Purpose::Chat) && if demo { self.demo_available() } else { one.serving(&model.id).is_some() }
+        };
         one.models.iter().filter(usable).map(move |model| ModelEntry {
             provider_slug: one.provider.slug.clone(),
             provider_name: one.provider.display_name.clone(),
@@ -132,7 +138,12 @@ impl Models {
     /// # Errors
     /// `CHAT_PROVIDER_UNKNOWN`, `CHAT_MODEL_NOT_ON_PROVIDER`, `CHAT_MODEL_UNKNOWN`,
     /// `CHAT_MODEL_AMBIGUOUS` with `data.providers`, `CREDENTIAL_ENV_MISSING`.
-    pub async fn resolve_chat(&self, org: OrgId, model: &str, provider: Option<&str>) -> Result<ResolvedModel, Problem> {
+    pub async fn resolve_chat(
+        &self,
+        org: OrgId,
+        model: &str,
+        provider: Option<&str>,
+    ) -> Result<ResolvedModel, Problem> {
         let mut conn = self.inner.pool.acquire().await?;
         let loaded = self.load(&mut conn, org).await?;
         let serves = |one: &&Loaded| self.entries_of(one).any(|entry| entry.id == model);
@@ -144,7 +155,10 @@ impl Models {
                 if !serves(&one) {
                     return Err(Problem::new(
                         Code::ChatModelNotOnProvider,
-                        format!("{} does not offer this model here. Choose a model from the list.", one.provider.display_name),
+                        format!(
+                            "{} does not offer this model here. Choose a model from the list.",
+                            one.provider.display_name
+                        ),
                     ));
                 }
                 one
@@ -154,17 +168,28 @@ impl Models {
                 match serving.as_slice() {
                     [one] => *one,
                     [] => {
-                        return Err(Problem::new(Code::ChatModelUnknown, "This model is not available in this organization. Choose a model from the list."));
+                        return Err(Problem::new(
+                            Code::ChatModelUnknown,
+                            "This model is not available in this organization. Choose a model from the list.",
+                        ));
                     }
                     several => {
                         let slugs: Vec<&str> = several.iter().map(|one| one.provider.slug.as_str()).collect();
-                        return Err(Problem::new(Code::ChatModelAmbiguous, "Several providers offer this model. Name the provider, too.")
-                            .with_data(json!({ "providers": slugs })));
+                        return Err(Problem::new(
+                            Code::ChatModelAmbiguous,
+                            "Several providers offer this model. Name the provider, too.",
+                        )
+                        .with_data(json!({ "providers": slugs })));
                     }
                 }
             }
         };
-        let unknown = || Problem::new(Code::ChatModelUnknown, "This model is not available in this organization. Choose a model from the list.");
+        let unknown = || {
+            Problem::new(
+                Code::ChatModelUnknown,
+                "This model is not available in this organization. Choose a model from the list.",
+            )
+        };
         let spec = one.models.iter().find(|spec| spec.id == model).ok_or_else(unknown)?;
         let credential = one.serving(model);
         let target = self.target(&mut conn, org, &one.provider, credential).await?;
@@ -202,13 +227,16 @@ impl Models {
     pub(crate) async fn load(&self, conn: &mut PgConnection, org: OrgId) -> Result<Vec<Loaded>, Problem> {
         let credentials = store::credentials::list(conn, org).await?;
         let own = store::providers::list(conn, org).await?;
-        let shipped = catalog::shipped().iter().filter(|provider| credentials.iter().any(|credential| credential.provider_slug == provider.slug));
+        let shipped = catalog::shipped()
+            .iter()
+            .filter(|provider| credentials.iter().any(|credential| credential.provider_slug == provider.slug));
         let providers: Vec<Provider> = own.into_iter().chain(shipped.cloned()).collect();
         let live = providers.iter().any(|provider| provider.catalog_source.is_live() && provider.models.is_empty());
         let states = if live { store::providers::catalogs(conn, org).await? } else { Vec::new() };
         let mut loaded = Vec::with_capacity(providers.len());
         for provider in providers {
-            let credentials: Vec<Credential> = credentials.iter().filter(|credential| credential.provider_slug == provider.slug).cloned().collect();
+            let credentials: Vec<Credential> =
+                credentials.iter().filter(|credential| credential.provider_slug == provider.slug).cloned().collect();
             let revision = states.iter().find(|state| state.slug == provider.slug).map(|state| state.revision);
             let models = self.models_of(conn, org, &provider, &credentials, revision).await?;
             loaded.push(Loaded { provider, credentials, models });
@@ -234,16 +262,34 @@ impl Models {
                 None => Ok(Arc::default()),
             };
         }
-        let mut ids: Vec<&str> = credentials.iter().filter(|credential| credential.enabled).flat_map(|credential| &credential.model_allowlist).map(String::as_str).collect();
+        let mut ids: Vec<&str> = credentials
+            .iter()
+            .filter(|credential| credential.enabled)
+            .flat_map(|credential| &credential.model_allowlist)
+            .map(String::as_str)
+            .collect();
         ids.sort_unstable();
         ids.dedup();
         Ok(Arc::new(ids.into_iter().map(ModelSpec::unknown).collect()))
     }
 
     /// A live list holds hundreds of models, so it is read again only when it changed.
-    async fn live_catalog(&self, conn: &mut PgConnection, org: OrgId, slug: &str, revision: i64) -> Result<Arc<Vec<ModelSpec>>, sqlx::Error> {
+    async fn live_catalog(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        slug: &str,
+        revision: i64,
+    ) -> Result<Arc<Vec<ModelSpec>>, sqlx::Error> {
         let key = (org, slug.to_owned());
-        let held = self.inner.live_catalogs.lock().unwrap_or_else(PoisonError::into_inner).get(&key).filter(|held| held.revision == revision).map(|held| held.models.clone());
+        let held = self
+            .inner
+            .live_catalogs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+            .filter(|held| held.revision == revision)
+            .map(|held| held.models.clone());
         if let Some(models) = held {
             return Ok(models);
         }
@@ -257,14 +303,25 @@ impl Models {
     }
 
     /// Address and key of a call through `credential`.
-    pub(crate) async fn target(&self, conn: &mut PgConnection, org: OrgId, provider: &Provider, credential: Option<&Credential>) -> Result<Target, Problem> {
+    pub(crate) async fn target(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        provider: &Provider,
+        credential: Option<&Credential>,
+    ) -> Result<Target, Problem> {
         let demo = provider.kind == ProviderKind::Demo;
         let base = if demo {
             self.inner.wire.demo_base().cloned()
         } else {
             credential.and_then(|credential| credential.endpoint.clone()).or_else(|| provider.base_url.clone())
         };
-        let base = base.ok_or_else(|| Problem::new(Code::ProviderUnknown, format!("{} has no address. Edit its credential and enter the endpoint.", provider.display_name)))?;
+        let base = base.ok_or_else(|| {
+            Problem::new(
+                Code::ProviderUnknown,
+                format!("{} has no address. Edit its credential and enter the endpoint.", provider.display_name),
+            )
+        })?;
         let secret = match credential {
             Some(credential) => self.secret_of(conn, org, credential).await?,
             None => None,
@@ -272,7 +329,12 @@ impl Models {
         Ok(Target { format: provider.api_format, dialect: provider.wire_dialect, base, secret, demo })
     }
 
-    async fn secret_of(&self, conn: &mut PgConnection, org: OrgId, credential: &Credential) -> Result<Option<SecretString>, Problem> {
+    async fn secret_of(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        credential: &Credential,
+    ) -> Result<Option<SecretString>, Problem> {
         match credential.auth_method {
             AuthMethod::None => Ok(None),
             AuthMethod::Env => {

@@ -53,7 +53,9 @@ mod tests {
     use tale_core::net::HostPolicy;
 
     use super::*;
-    use crate::definition::{CatalogSource, EmbeddingSupport, EndpointMode, ProviderKind, Purpose, base_url, check_models, is_slug};
+    use crate::definition::{
+        CatalogSource, EmbeddingSupport, EndpointMode, ProviderKind, Purpose, base_url, check_models, is_slug,
+    };
 
     #[test]
     fn every_shipped_definition_is_valid() {
@@ -62,9 +64,16 @@ mod tests {
             assert_eq!(*file, provider.slug);
             assert!(is_slug(&provider.slug));
             assert_eq!(provider.kind, ProviderKind::Shipped);
-            assert_eq!(provider.base_url.is_none(), provider.endpoint_mode == Some(EndpointMode::PerCredential), "{file}");
+            assert_eq!(
+                provider.base_url.is_none(),
+                provider.endpoint_mode == Some(EndpointMode::PerCredential),
+                "{file}"
+            );
             if let Some(url) = &provider.base_url {
-                assert_eq!(base_url("baseUrl", url.as_str(), HostPolicy::PublicOnly).unwrap().as_str().trim_end_matches('/'), url.as_str().trim_end_matches('/'));
+                assert_eq!(
+                    base_url("baseUrl", url.as_str(), HostPolicy::PublicOnly).unwrap().as_str().trim_end_matches('/'),
+                    url.as_str().trim_end_matches('/')
+                );
             }
             let mut issues = Vec::new();
             check_models("models", &provider.models, &mut issues);

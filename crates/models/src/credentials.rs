@@ -9,7 +9,9 @@ use tale_core::ids::{CredentialId, OrgId};
 use tale_core::problem::{Code, Issue, Problem};
 use url::Url;
 
-use crate::definition::{CatalogSource, EndpointMode, MAX_MODELS, Provider, ProviderKind, base_url, check_model_id, readable_name};
+use crate::definition::{
+    CatalogSource, EndpointMode, MAX_MODELS, Provider, ProviderKind, base_url, check_model_id, readable_name,
+};
 use crate::secret::{checked_env_name, checked_key, masked};
 use crate::{Models, catalog, changed, store};
 
@@ -125,13 +127,21 @@ impl Models {
     /// # Errors
     /// `PROVIDER_UNKNOWN`, `CREDENTIAL_NAME_TAKEN`, `CREDENTIAL_SECRET_INVALID`,
     /// `CREDENTIAL_ENDPOINT_INVALID`, `INVALID_BODY`.
-    pub async fn create_credential(&self, org: OrgId, actor: &Actor, provider_slug: &str, new: NewCredential) -> Result<Credential, Problem> {
+    pub async fn create_credential(
+        &self,
+        org: OrgId,
+        actor: &Actor,
+        provider_slug: &str,
+        new: NewCredential,
+    ) -> Result<Credential, Problem> {
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
         let provider = self.provider_in(&mut tx, org, provider_slug).await?;
         // The access without a key, which an own server started with, gives way to a real one.
         let held = store::credentials::list(&mut tx, org).await?;
-        for keyless in held.iter().filter(|held| held.provider_slug == provider_slug && held.auth_method == AuthMethod::None) {
+        for keyless in
+            held.iter().filter(|held| held.provider_slug == provider_slug && held.auth_method == AuthMethod::None)
+        {
             self.delete_credential_in(&mut tx, org, actor, keyless).await?;
         }
         let credential = self.insert_credential(&mut tx, org, actor, &provider, new).await?;
@@ -172,7 +182,11 @@ impl Models {
         };
         let endpoint = self.checked_endpoint(provider, new.endpoint.as_deref())?;
         let model_allowlist = checked_allowlist(new.model_allowlist)?;
-        let siblings: Vec<Credential> = store::credentials::list(conn, org).await?.into_iter().filter(|c| c.provider_slug == provider.slug).collect();
+        let siblings: Vec<Credential> = store::credentials::list(conn, org)
+            .await?
+            .into_iter()
+            .filter(|c| c.provider_slug == provider.slug)
+            .collect();
         let now = self.inner.clock.now();
         let credential = Credential {
             id,
@@ -188,9 +202,13 @@ impl Models {
             version: 1,
             updated_at: now,
         };
-        store::credentials::insert(conn, org, &credential, sealed.as_deref(), now).await.map_err(|error| name_taken(error, &credential.name))?;
-        let details = json!({ "provider": provider.slug, "name": credential.name, "authMethod": credential.auth_method.text() });
-        changed(conn, &self.inner.clock, org, actor, "credential.create", ("credential", id.to_string()), details).await?;
+        store::credentials::insert(conn, org, &credential, sealed.as_deref(), now)
+            .await
+            .map_err(|error| name_taken(error, &credential.name))?;
+        let details =
+            json!({ "provider": provider.slug, "name": credential.name, "authMethod": credential.auth_method.text() });
+        changed(conn, &self.inner.clock, org, actor, "credential.create", ("credential", id.to_string()), details)
+            .await?;
         Ok(credential)
     }
 
@@ -199,7 +217,13 @@ impl Models {
     /// # Errors
     /// `CREDENTIAL_NOT_FOUND`, `CREDENTIAL_VERSION_CONFLICT`, `CREDENTIAL_NAME_TAKEN`,
     /// `CREDENTIAL_IN_USE` (MOD-29), `CREDENTIAL_SECRET_INVALID`, `CREDENTIAL_ENDPOINT_INVALID`.
-    pub async fn change_credential(&self, org: OrgId, actor: &Actor, id: CredentialId, change: CredentialChange) -> Result<Credential, Problem> {
+    pub async fn change_credential(
+        &self,
+        org: OrgId,
+        actor: &Actor,
+        id: CredentialId,
+        change: CredentialChange,
+    ) -> Result<Credential, Problem> {
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
         let credential = self.change_credential_in(&mut tx, org, actor, id, change).await?;
@@ -255,7 +279,10 @@ impl Models {
         }
         match change.is_default {
             Some(true) if !after.enabled => {
-                return Err(Problem::invalid_field("isDefault", "cannot be set on a disabled credential; enable it first"));
+                return Err(Problem::invalid_field(
+                    "isDefault",
+                    "cannot be set on a disabled credential; enable it first",
+                ));
             }
             Some(is_default) => {
                 after.is_default = is_default;
@@ -270,12 +297,15 @@ impl Models {
         }
         after.version += 1;
         after.updated_at = now;
-        let written = store::credentials::update(conn, org, &after, before.version, sealed.as_deref(), now).await.map_err(|error| name_taken(error, &after.name))?;
+        let written = store::credentials::update(conn, org, &after, before.version, sealed.as_deref(), now)
+            .await
+            .map_err(|error| name_taken(error, &after.name))?;
         if !written {
             return Err(version_conflict());
         }
         let details = json!({ "provider": after.provider_slug, "fields": fields });
-        changed(conn, &self.inner.clock, org, actor, "credential.update", ("credential", id.to_string()), details).await?;
+        changed(conn, &self.inner.clock, org, actor, "credential.update", ("credential", id.to_string()), details)
+            .await?;
         Ok(after)
     }
 
@@ -283,7 +313,13 @@ impl Models {
     ///
     /// # Errors
     /// `CREDENTIAL_NOT_FOUND`, `CREDENTIAL_VERSION_CONFLICT`, `CREDENTIAL_IN_USE` (MOD-29).
-    pub async fn delete_credential(&self, org: OrgId, actor: &Actor, id: CredentialId, version: i64) -> Result<(), Problem> {
+    pub async fn delete_credential(
+        &self,
+        org: OrgId,
+        actor: &Actor,
+        id: CredentialId,
+        version: i64,
+    ) -> Result<(), Problem> {
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
         let credential = store::credentials::get(&mut tx, org, id).await?.ok_or_else(not_found)?;
@@ -296,17 +332,38 @@ impl Models {
         Ok(())
     }
 
-    pub(crate) async fn delete_credential_in(&self, conn: &mut PgConnection, org: OrgId, actor: &Actor, credential: &Credential) -> Result<(), Problem> {
+    pub(crate) async fn delete_credential_in(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        actor: &Actor,
+        credential: &Credential,
+    ) -> Result<(), Problem> {
         if !store::credentials::delete(conn, org, credential.id, credential.version).await? {
             return Err(version_conflict());
         }
         let details = json!({ "provider": credential.provider_slug, "name": credential.name });
-        changed(conn, &self.inner.clock, org, actor, "credential.delete", ("credential", credential.id.to_string()), details).await
+        changed(
+            conn,
+            &self.inner.clock,
+            org,
+            actor,
+            "credential.delete",
+            ("credential", credential.id.to_string()),
+            details,
+        )
+        .await
     }
 
     /// Refuses a change that would take the key away from the embedding model (MOD-29): the
     /// credential it resolves is deleted, disabled, loses its default mark, or no longer allows it.
-    async fn still_embeds(&self, conn: &mut PgConnection, org: OrgId, before: &Credential, after: Option<&Credential>) -> Result<(), Problem> {
+    async fn still_embeds(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        before: &Credential,
+        after: Option<&Credential>,
+    ) -> Result<(), Problem> {
         let Some(config) = store::embedding::get(conn, org).await? else { return Ok(()) };
         if config.provider_slug != before.provider_slug || !before.is_default || !before.enabled {
             return Ok(());
@@ -330,9 +387,14 @@ impl Models {
     }
 
     fn checked_endpoint(&self, provider: &Provider, endpoint: Option<&str>) -> Result<Option<Url>, Problem> {
-        let invalid = |message: String| Problem::new(Code::CredentialEndpointInvalid, message).with_data(json!({ "issues": [{ "path": "endpoint", "message": "is not usable" }] }));
+        let invalid = |message: String| {
+            Problem::new(Code::CredentialEndpointInvalid, message)
+                .with_data(json!({ "issues": [{ "path": "endpoint", "message": "is not usable" }] }))
+        };
         match endpoint.map(str::trim).filter(|text| !text.is_empty()) {
-            Some(text) => base_url("endpoint", text, self.inner.wire.policy()).map(Some).map_err(|problem| invalid(problem.message.into_owned())),
+            Some(text) => base_url("endpoint", text, self.inner.wire.policy())
+                .map(Some)
+                .map_err(|problem| invalid(problem.message.into_owned())),
             None if provider.endpoint_mode == Some(EndpointMode::PerCredential) => Err(invalid(format!(
                 "`endpoint` is required: {} has an address of its own for each customer, such as https://RESOURCE.openai.azure.com/openai/v1.",
                 provider.display_name
@@ -342,7 +404,12 @@ impl Models {
     }
 
     /// A shipped provider, or one of the organization.
-    pub(crate) async fn provider_in(&self, conn: &mut PgConnection, org: OrgId, slug: &str) -> Result<Provider, Problem> {
+    pub(crate) async fn provider_in(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        slug: &str,
+    ) -> Result<Provider, Problem> {
         if let Some(provider) = catalog::shipped_provider(slug) {
             return Ok(provider.clone());
         }
@@ -356,20 +423,32 @@ pub(crate) fn secret_context(id: CredentialId) -> String {
 }
 
 pub(crate) fn provider_unknown() -> Problem {
-    Problem::new(Code::ProviderUnknown, "There is no such provider in this organization. Reload the page to see the current list.")
+    Problem::new(
+        Code::ProviderUnknown,
+        "There is no such provider in this organization. Reload the page to see the current list.",
+    )
 }
 
 fn not_found() -> Problem {
-    Problem::new(Code::CredentialNotFound, "There is no such credential in this organization. Reload the page to see the current list.")
+    Problem::new(
+        Code::CredentialNotFound,
+        "There is no such credential in this organization. Reload the page to see the current list.",
+    )
 }
 
 fn version_conflict() -> Problem {
-    Problem::new(Code::CredentialVersionConflict, "The credential was changed in the meantime, so nothing was saved. Reload it and try again.")
+    Problem::new(
+        Code::CredentialVersionConflict,
+        "The credential was changed in the meantime, so nothing was saved. Reload it and try again.",
+    )
 }
 
 fn name_taken(error: sqlx::Error, name: &str) -> Problem {
     if store::violates(&error, "credentials_name_key") {
-        return Problem::new(Code::CredentialNameTaken, format!("A credential named \u{201c}{name}\u{201d} exists already. Choose another name."));
+        return Problem::new(
+            Code::CredentialNameTaken,
+            format!("A credential named \u{201c}{name}\u{201d} exists already. Choose another name."),
+        );
     }
     error.into()
 }

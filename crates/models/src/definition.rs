@@ -308,7 +308,9 @@ fn first_version() -> i64 {
 #[must_use]
 pub fn is_slug(slug: &str) -> bool {
     (1..=64).contains(&slug.len())
-        && slug.split('-').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
+        && slug
+            .split('-')
+            .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
 }
 
 /// Checks a readable name and returns it trimmed.
@@ -333,12 +335,14 @@ pub(crate) fn readable_name(path: &str, text: &str) -> Result<String, Issue> {
 /// value is never repeated, because a key may have been pasted into the wrong field (MOD-5).
 pub(crate) fn base_url(path: &str, text: &str, policy: HostPolicy) -> Result<Url, Problem> {
     let invalid = |why: &str| {
-        Problem::new(Code::InvalidUrl, format!("`{path}` {why}.")).with_data(serde_json::json!({ "issues": [{ "path": path, "message": why }] }))
+        Problem::new(Code::InvalidUrl, format!("`{path}` {why}."))
+            .with_data(serde_json::json!({ "issues": [{ "path": path, "message": why }] }))
     };
     if text.len() > 2_000 {
         return Err(invalid("must have at most 2000 characters"));
     }
-    let mut url = Url::parse(text.trim()).map_err(|_| invalid("must be a complete address such as https://api.example.com/v1"))?;
+    let mut url = Url::parse(text.trim())
+        .map_err(|_| invalid("must be a complete address such as https://api.example.com/v1"))?;
     check_url(&url, policy).map_err(|refused| match refused {
         HostRefused::Private(_) => Problem::new(
             Code::PrivateHostBlocked,
@@ -383,7 +387,8 @@ pub(crate) fn check_models(path: &str, models: &[ModelSpec], issues: &mut Vec<Is
         if model.dimensions.is_some_and(|width| !(1..=MAX_DIMENSIONS).contains(&width)) {
             issues.push(Issue::new(field("dimensions"), format!("must be from 1 to {MAX_DIMENSIONS}")));
         }
-        let prices = model.pricing.map(|pricing| [pricing.input, pricing.output, pricing.cached_input]).unwrap_or_default();
+        let prices =
+            model.pricing.map(|pricing| [pricing.input, pricing.output, pricing.cached_input]).unwrap_or_default();
         if prices.iter().flatten().any(|price| !price.is_finite() || !(0.0..=1e6).contains(price)) {
             issues.push(Issue::new(field("pricing"), "must hold prices from 0 to 1000000"));
         }
@@ -419,7 +424,10 @@ mod tests {
 
     #[test]
     fn addresses_are_judged_without_being_repeated() {
-        assert_eq!(base_url("baseUrl", "https://api.example.com/v1/", HostPolicy::PublicOnly).unwrap().as_str(), "https://api.example.com/v1");
+        assert_eq!(
+            base_url("baseUrl", "https://api.example.com/v1/", HostPolicy::PublicOnly).unwrap().as_str(),
+            "https://api.example.com/v1"
+        );
         let code = |text: &str, policy| base_url("baseUrl", text, policy).unwrap_err();
         let private = code("http://192.168.1.20:8000/v1", HostPolicy::PublicOnly);
         assert_eq!(private.code, Code::PrivateHostBlocked);

@@ -18,7 +18,9 @@ use tale_db::hints::{self, Hint, Topic};
 use tokio::time::Instant;
 
 use crate::available::embeds;
-use crate::definition::{CatalogSource, EmbeddingSupport, MAX_DIMENSIONS, ModelSpec, ProviderKind, Purpose, check_model_id};
+use crate::definition::{
+    CatalogSource, EmbeddingSupport, MAX_DIMENSIONS, ModelSpec, ProviderKind, Purpose, check_model_id,
+};
 use crate::wire::{EmbeddingRefusal, ModelError, ModelErrorCode, Target};
 use crate::{Models, catalog, changed, store};
 
@@ -74,7 +76,12 @@ pub trait EmbeddingChanged: Send + Sync {
     /// Runs in the transaction of the change; what it writes commits with the setting, and a
     /// [`Problem`] takes the whole change back. `config` is what is set now, `None` after removal.
     /// Returns how many documents were queued again (IDX-15).
-    async fn embedding_changed(&self, conn: &mut PgConnection, org: OrgId, config: Option<&EmbeddingConfig>) -> Result<u64, Problem>;
+    async fn embedding_changed(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        config: Option<&EmbeddingConfig>,
+    ) -> Result<u64, Problem>;
 }
 
 /// Why there are no vectors.
@@ -125,7 +132,9 @@ impl EmbedError {
     pub fn indexing_code(&self) -> &'static str {
         match self {
             Self::NotConfigured => "embedding_not_configured",
-            Self::CreditExhausted(_) | Self::CredentialRejected(_) | Self::Width { .. } | Self::Refused(_) => "embedding_provider_refused",
+            Self::CreditExhausted(_) | Self::CredentialRejected(_) | Self::Width { .. } | Self::Refused(_) => {
+                "embedding_provider_refused"
+            }
             Self::Upstream { .. } | Self::Store(_) => "embedding_upstream",
         }
     }
@@ -218,9 +227,18 @@ impl Models {
         let loaded = self.load(&mut conn, org).await?;
         Ok(loaded
             .into_iter()
-            .filter(|one| one.provider.embedding != EmbeddingSupport::Unsupported && embeds(one.provider.api_format) && one.credentials.iter().any(|held| held.enabled))
+            .filter(|one| {
+                one.provider.embedding != EmbeddingSupport::Unsupported
+                    && embeds(one.provider.api_format)
+                    && one.credentials.iter().any(|held| held.enabled)
+            })
             .map(|one| EmbeddingCandidate {
-                models: one.models.iter().filter(|model| model.serves(Purpose::Embedding)).map(|model| (model.id.clone(), model.dimensions)).collect(),
+                models: one
+                    .models
+                    .iter()
+                    .filter(|model| model.serves(Purpose::Embedding))
+                    .map(|model| (model.id.clone(), model.dimensions))
+                    .collect(),
                 provider_slug: one.provider.slug,
                 display_name: one.provider.display_name,
             })
@@ -290,19 +308,34 @@ impl Models {
     }
 
     /// EMB-1 and EMB-2.
-    async fn check_embedding(&self, conn: &mut PgConnection, org: OrgId, config: &EmbeddingConfig) -> Result<(), Problem> {
+    async fn check_embedding(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        config: &EmbeddingConfig,
+    ) -> Result<(), Problem> {
         let provider = self.provider_in(conn, org, &config.provider_slug).await?;
         let unsupported = |why: String| Problem::new(Code::EmbeddingProviderUnsupported, why);
         let name = &provider.display_name;
-        if provider.embedding == EmbeddingSupport::Unsupported || provider.kind == ProviderKind::Demo || !embeds(provider.api_format) {
+        if provider.embedding == EmbeddingSupport::Unsupported
+            || provider.kind == ProviderKind::Demo
+            || !embeds(provider.api_format)
+        {
             return Err(unsupported(format!("{name} offers no embeddings. Choose another provider.")));
         }
-        if provider.catalog_source == CatalogSource::Static && !provider.models.iter().any(|model| model.id == config.model && model.serves(Purpose::Embedding)) {
+        if provider.catalog_source == CatalogSource::Static
+            && !provider.models.iter().any(|model| model.id == config.model && model.serves(Purpose::Embedding))
+        {
             return Err(unsupported(format!("{name} does not list this embedding model. Choose one of its list.")));
         }
         let credentials = store::credentials::list(conn, org).await?;
-        if !credentials.iter().any(|held| held.provider_slug == provider.slug && held.enabled && held.allows(&config.model)) {
-            return Err(unsupported(format!("{name} has no enabled credential that may use this model. Add one first.")));
+        if !credentials
+            .iter()
+            .any(|held| held.provider_slug == provider.slug && held.enabled && held.allows(&config.model))
+        {
+            return Err(unsupported(format!(
+                "{name} has no enabled credential that may use this model. Add one first."
+            )));
         }
         Ok(())
     }
@@ -312,7 +345,12 @@ impl Models {
     /// # Errors
     /// [`EmbedError`]; for [`EmbedPurpose::Index`] a rate limit has been waited out six times
     /// before it is reported.
-    pub async fn embed(&self, org: OrgId, texts: &[String], purpose: EmbedPurpose) -> Result<Vec<Vec<f32>>, EmbedError> {
+    pub async fn embed(
+        &self,
+        org: OrgId,
+        texts: &[String],
+        purpose: EmbedPurpose,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let (config, target, send_width) = self.embedding_target(org).await?;
         let key = (target.base.to_string(), config.model.clone());
         let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(texts.len());
@@ -325,7 +363,8 @@ impl Models {
             let batch = batch_of(&texts[vectors.len()..], learned.cap.unwrap_or(MAX_TEXTS));
             match self.inner.wire.embed(&target, &config.model, &batch, send_width).await {
                 Ok(answer) => {
-                    if let Some(wrong) = answer.vectors.iter().find(|vector| vector.len() != config.dimensions as usize) {
+                    if let Some(wrong) = answer.vectors.iter().find(|vector| vector.len() != config.dimensions as usize)
+                    {
                         return Err(EmbedError::Width { configured: config.dimensions, received: wrong.len() });
                     }
                     vectors.extend(answer.vectors);
@@ -333,17 +372,26 @@ impl Models {
                 }
                 Err(EmbeddingRefusal::TooManyTexts(cap)) => {
                     let cap = cap.unwrap_or(batch.len() / 2).clamp(1, batch.len() - 1);
-                    tracing::info!(provider = config.provider_slug, model = config.model, cap, "the embedding provider takes fewer texts per request");
+                    tracing::info!(
+                        provider = config.provider_slug,
+                        model = config.model,
+                        cap,
+                        "the embedding provider takes fewer texts per request"
+                    );
                     self.inner.embedding_state.change(&key, |learned| learned.cap = Some(cap));
                 }
                 Err(EmbeddingRefusal::Failed(error)) => {
-                    let may_wait = error.code == ModelErrorCode::RateLimited && purpose == EmbedPurpose::Index && pauses < MAX_PAUSES;
+                    let may_wait = error.code == ModelErrorCode::RateLimited
+                        && purpose == EmbedPurpose::Index
+                        && pauses < MAX_PAUSES;
                     if !may_wait {
                         return Err(EmbedError::from_model(error));
                     }
                     let pause = error.retry_after.unwrap_or(FIRST_PAUSE * 2_u32.pow(pauses)).min(MAX_PAUSE);
                     pauses += 1;
-                    self.inner.embedding_state.change(&key, |learned| learned.paused_until = Some(Instant::now() + pause));
+                    self.inner
+                        .embedding_state
+                        .change(&key, |learned| learned.paused_until = Some(Instant::now() + pause));
                 }
             }
         }
@@ -354,18 +402,28 @@ impl Models {
     async fn embedding_target(&self, org: OrgId) -> Result<(EmbeddingConfig, Target, Option<u32>), EmbedError> {
         let store_error = |error: sqlx::Error| EmbedError::Store(error.into());
         let mut conn = self.inner.pool.acquire().await.map_err(store_error)?;
-        let config = store::embedding::get(&mut conn, org).await.map_err(store_error)?.ok_or(EmbedError::NotConfigured)?;
+        let config =
+            store::embedding::get(&mut conn, org).await.map_err(store_error)?.ok_or(EmbedError::NotConfigured)?;
         let provider = self.provider_in(&mut conn, org, &config.provider_slug).await.map_err(EmbedError::Store)?;
         let credentials = store::credentials::list(&mut conn, org).await.map_err(store_error)?;
         let credential = credentials
             .iter()
             .find(|held| held.provider_slug == config.provider_slug && held.enabled && held.allows(&config.model))
-            .ok_or_else(|| EmbedError::CredentialRejected(format!("{} has no enabled credential that may use {}.", provider.display_name, config.model)))?;
-        let target = self.target(&mut conn, org, &provider, Some(credential)).await.map_err(|problem| match problem.code {
-            Code::CredentialEnvMissing | Code::CredentialSecretInvalid | Code::ProviderUnknown => EmbedError::CredentialRejected(problem.message.into_owned()),
-            _ => EmbedError::Store(problem),
-        })?;
-        let spec: Option<&ModelSpec> = catalog::shipped_provider(&provider.slug).and_then(|shipped| shipped.models.iter().find(|model| model.id == config.model));
+            .ok_or_else(|| {
+                EmbedError::CredentialRejected(format!(
+                    "{} has no enabled credential that may use {}.",
+                    provider.display_name, config.model
+                ))
+            })?;
+        let target =
+            self.target(&mut conn, org, &provider, Some(credential)).await.map_err(|problem| match problem.code {
+                Code::CredentialEnvMissing | Code::CredentialSecretInvalid | Code::ProviderUnknown => {
+                    EmbedError::CredentialRejected(problem.message.into_owned())
+                }
+                _ => EmbedError::Store(problem),
+            })?;
+        let spec: Option<&ModelSpec> = catalog::shipped_provider(&provider.slug)
+            .and_then(|shipped| shipped.models.iter().find(|model| model.id == config.model));
         let send_width = spec.filter(|spec| spec.shortens).map(|_| config.dimensions);
         Ok((config, target, send_width))
     }

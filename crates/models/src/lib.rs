@@ -7,6 +7,7 @@
 //!   row, every replica sees it at once, and no shared volume is needed.
 //! - [`providers`], [`credentials`]: changing them. Every change carries the version it started
 //!   from, is audited without values, and tells open browsers.
+//! - [`probe`]: reading a provider's list of models, and the Test button.
 //! - [`available`]: which chat models can be used now, and how one is called.
 //! - [`auto`]: the automatic choice of a model.
 //! - [`embedding`]: the organization's embedding model and the vectors it makes.
@@ -25,6 +26,7 @@ pub mod catalog;
 pub mod credentials;
 pub mod definition;
 pub mod embedding;
+pub mod probe;
 pub mod providers;
 pub mod secret;
 mod store;
@@ -34,12 +36,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use sqlx::{PgConnection, PgPool};
+use tale_core::Actor;
 use tale_core::clock::SharedClock;
 use tale_core::crypto::FieldCipher;
 use tale_core::ids::OrgId;
 use tale_core::net::HostPolicy;
 use tale_core::problem::Problem;
-use tale_core::Actor;
 use tale_db::hints::{self, Hint, Topic};
 use tale_env::EnvSource;
 use tale_governance::audit::{self, AuditEntry};
@@ -47,12 +49,15 @@ use url::Url;
 
 pub use available::{ModelEntry, ResolvedModel};
 pub use credentials::{AuthMethod, Credential, CredentialChange, NewCredential};
-pub use definition::{Capabilities, CatalogSource, EmbeddingSupport, ModelSpec, Pricing, Provider, ProviderKind, Purpose, Tier};
+pub use definition::{
+    Capabilities, CatalogSource, EmbeddingSupport, ModelSpec, Pricing, Provider, ProviderKind, Purpose, Tier,
+};
 pub use embedding::{EmbedError, EmbedPurpose, EmbeddingCandidate, EmbeddingChanged, EmbeddingConfig};
-pub use providers::{CatalogState, DiscoverRequest, NewProvider, ProviderChange, ProviderView, TestOutcome};
+pub use probe::{DiscoverRequest, TestOutcome};
+pub use providers::{CatalogState, NewProvider, ProviderChange, ProviderView};
 pub use wire::{
-    ApiFormat, ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, ReasoningBlock, StreamEvent, ToolCall, ToolChoice, ToolSpec, Usage,
-    UserPart, WireLimits,
+    ApiFormat, ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, ReasoningBlock, StreamEvent,
+    ToolCall, ToolChoice, ToolSpec, Usage, UserPart, WireLimits,
 };
 
 /// What [`Models`] is built from.

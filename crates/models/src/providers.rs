@@ -1,25 +1,20 @@
-//! Reading and changing provider definitions (spec 40, sections 2 and 3), and trying them.
-
-use std::time::{Duration, Instant};
+//! Reading and changing provider definitions (spec 40, sections 2 and 3).
 
 use chrono::{DateTime, Utc};
-use futures::StreamExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use sqlx::PgConnection;
 use tale_core::Actor;
-use tale_core::ids::{CredentialId, OrgId};
+use tale_core::ids::OrgId;
 use tale_core::problem::{Code, Issue, Problem};
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::available::facts_of;
 use crate::credentials::{AuthMethod, Credential, CredentialChange, NewCredential, provider_unknown};
 use crate::definition::{
-    Capabilities, CatalogSource, EmbeddingSupport, MAX_NAME_CHARS, ModelSpec, Provider, ProviderKind, Purpose, base_url, check_models, is_slug, readable_name,
+    Capabilities, CatalogSource, EmbeddingSupport, MAX_NAME_CHARS, ModelSpec, Provider, ProviderKind, Purpose,
+    base_url, check_models, is_slug, readable_name,
 };
-use crate::secret::checked_key;
-use crate::wire::{ApiFormat, ChatMessage, ChatRequest, EmbeddingRefusal, ModelError, ModelErrorCode, StreamEvent, Target, WireDialect};
+use crate::wire::{ApiFormat, WireDialect};
 use crate::{Models, catalog, changed, store};
 
 /// The demo provider's identifier.
@@ -28,12 +23,6 @@ pub const DEMO_SLUG: &str = "tale-demo";
 pub const DEMO_NAME: &str = "Tale demo (quotes your documents, not a language model)";
 /// The demo model's id.
 pub const DEMO_MODEL: &str = "tale-demo";
-/// Longest wait for the answer to a test.
-const TEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// Largest answer to a test, in tokens.
-const TEST_TOKENS: u32 = 64;
-/// Most of a test's answer that is shown, in characters.
-const TEST_REPLY_CHARS: usize = 400;
 
 /// A provider as the settings page shows it.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,28 +81,6 @@ pub struct ProviderChange {
     pub api_key: Option<SecretString>,
 }
 
-/// An endpoint whose models are wanted before anything is saved.
-#[derive(Debug, Clone)]
-pub struct DiscoverRequest {
-    /// The wire format.
-    pub api_format: ApiFormat,
-    /// The API root.
-    pub base_url: String,
-    /// The key, when the endpoint wants one.
-    pub api_key: Option<SecretString>,
-}
-
-/// What a test call gave.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TestOutcome {
-    /// The model that was called.
-    pub model: String,
-    /// How long the whole call took.
-    pub latency: Duration,
-    /// What came back, or the vendor's own error.
-    pub result: Result<String, ModelError>,
-}
-
 impl Models {
     /// Every provider: the organization's own, then the shipped ones.
     ///
@@ -127,10 +94,17 @@ impl Models {
         for one in loaded {
             let catalog = one.provider.catalog_source.is_live().then(|| {
                 let state = states.iter().find(|state| state.slug == one.provider.slug);
-                CatalogState { fetched_at: state.and_then(|state| state.fetched_at), error: state.and_then(|state| state.error.clone()) }
+                CatalogState {
+                    fetched_at: state.and_then(|state| state.fetched_at),
+                    error: state.and_then(|state| state.error.clone()),
+                }
             });
             let models = one.models.as_ref().clone();
-            views.push(ProviderView { provider: Provider { models, ..one.provider }, credentials: one.credentials, catalog });
+            views.push(ProviderView {
+                provider: Provider { models, ..one.provider },
+                credentials: one.credentials,
+                catalog,
+            });
         }
         for provider in catalog::shipped() {
             if !views.iter().any(|view| view.provider.slug == provider.slug) {
@@ -161,9 +135,11 @@ impl Models {
     pub async fn create_provider(&self, org: OrgId, actor: &Actor, new: NewProvider) -> Result<ProviderView, Problem> {
         let mut issues = Vec::new();
         if !is_slug(&new.slug) {
-            issues.push(Issue::new("name", "must be 1 to 64 lower-case letters, digits and single hyphens between them"));
+            issues
+                .push(Issue::new("name", "must be 1 to 64 lower-case letters, digits and single hyphens between them"));
         }
-        let display_name = readable_name("displayName", &new.display_name).map_err(|issue| issues.push(issue)).unwrap_or_default();
+        let display_name =
+            readable_name("displayName", &new.display_name).map_err(|issue| issues.push(issue)).unwrap_or_default();
         check_models("models", &new.models, &mut issues);
         if !issues.is_empty() {
             return Err(Problem::invalid_body(issues));
@@ -213,7 +189,10 @@ impl Models {
     /// `NOT_FOUND` when this process runs no demo model.
     pub async fn install_demo(&self, org: OrgId, actor: &Actor) -> Result<ProviderView, Problem> {
         if !self.demo_available() {
-            return Err(Problem::new(Code::NotFound, "The demo model is not running. Start Tale with `tale dev --demo`."));
+            return Err(Problem::new(
+                Code::NotFound,
+                "The demo model is not running. Start Tale with `tale dev --demo`.",
+            ));
         }
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
@@ -243,11 +222,25 @@ impl Models {
         self.provider(org, DEMO_SLUG).await
     }
 
-    async fn insert_provider(&self, conn: &mut PgConnection, org: OrgId, actor: &Actor, provider: &Provider) -> Result<(), Problem> {
+    async fn insert_provider(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        actor: &Actor,
+        provider: &Provider,
+    ) -> Result<(), Problem> {
         let taken = || {
-            Problem::new(Code::ProviderNameTaken, format!("A provider with the identifier \u{201c}{}\u{201d} exists already. Choose another name.", provider.slug))
+            Problem::new(
+                Code::ProviderNameTaken,
+                format!(
+                    "A provider with the identifier \u{201c}{}\u{201d} exists already. Choose another name.",
+                    provider.slug
+                ),
+            )
         };
-        if catalog::shipped_provider(&provider.slug).is_some() || (provider.slug == DEMO_SLUG && provider.kind != ProviderKind::Demo) {
+        if catalog::shipped_provider(&provider.slug).is_some()
+            || (provider.slug == DEMO_SLUG && provider.kind != ProviderKind::Demo)
+        {
             return Err(taken());
         }
         let now = self.inner.clock.now();
@@ -256,7 +249,8 @@ impl Models {
             .map_err(|error| if store::violates(&error, "providers_slug_key") { taken() } else { error.into() })?;
         store::providers::remember(conn, org, Uuid::now_v7(), provider, "created", actor, now).await?;
         let details = json!({ "kind": provider.kind.text(), "version": provider.version });
-        changed(conn, &self.inner.clock, org, actor, "provider.create", ("provider", provider.slug.clone()), details).await
+        changed(conn, &self.inner.clock, org, actor, "provider.create", ("provider", provider.slug.clone()), details)
+            .await
     }
 
     /// The proposed name of a credential: the label, then `<label> 2`, … (spec 40, 5.1).
@@ -273,7 +267,13 @@ impl Models {
     /// # Errors
     /// `PROVIDER_UNKNOWN` (also for shipped ones and the demo), `PROVIDER_VERSION_CONFLICT`,
     /// `INVALID_BODY`, `INVALID_URL`, `PRIVATE_HOST_BLOCKED`, `CREDENTIAL_SECRET_INVALID`.
-    pub async fn change_provider(&self, org: OrgId, actor: &Actor, slug: &str, change: ProviderChange) -> Result<ProviderView, Problem> {
+    pub async fn change_provider(
+        &self,
+        org: OrgId,
+        actor: &Actor,
+        slug: &str,
+        change: ProviderChange,
+    ) -> Result<ProviderView, Problem> {
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
         let before = self.own_provider(&mut tx, org, slug, change.version).await?;
@@ -312,16 +312,28 @@ impl Models {
             self.replace_key(&mut tx, org, actor, &after, key).await?;
         }
         let details = json!({ "fields": fields, "version": after.version });
-        changed(&mut tx, &self.inner.clock, org, actor, "provider.update", ("provider", slug.to_owned()), details).await?;
+        changed(&mut tx, &self.inner.clock, org, actor, "provider.update", ("provider", slug.to_owned()), details)
+            .await?;
         tx.commit().await?;
         self.provider(org, slug).await
     }
 
-    async fn replace_key(&self, conn: &mut PgConnection, org: OrgId, actor: &Actor, provider: &Provider, key: SecretString) -> Result<(), Problem> {
-        let held = store::credentials::list(conn, org).await?.into_iter().find(|credential| credential.provider_slug == provider.slug);
+    async fn replace_key(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        actor: &Actor,
+        provider: &Provider,
+        key: SecretString,
+    ) -> Result<(), Problem> {
+        let held = store::credentials::list(conn, org)
+            .await?
+            .into_iter()
+            .find(|credential| credential.provider_slug == provider.slug);
         match held {
             Some(credential) => {
-                let change = CredentialChange { version: credential.version, api_key: Some(key), ..CredentialChange::default() };
+                let change =
+                    CredentialChange { version: credential.version, api_key: Some(key), ..CredentialChange::default() };
                 self.change_credential_in(conn, org, actor, credential.id, change).await?;
             }
             None => {
@@ -356,11 +368,18 @@ impl Models {
             )
             .with_data(json!({ "usedBy": ["embedding"] })));
         }
-        let credentials: Vec<Credential> = store::credentials::list(&mut tx, org).await?.into_iter().filter(|credential| credential.provider_slug == slug).collect();
+        let credentials: Vec<Credential> = store::credentials::list(&mut tx, org)
+            .await?
+            .into_iter()
+            .filter(|credential| credential.provider_slug == slug)
+            .collect();
         if credentials.len() > 1 {
             return Err(Problem::new(
                 Code::ProviderInUse,
-                format!("The provider has {} credentials. Delete all but one of them first, then delete the provider.", credentials.len()),
+                format!(
+                    "The provider has {} credentials. Delete all but one of them first, then delete the provider.",
+                    credentials.len()
+                ),
             )
             .with_data(json!({ "usedBy": ["credentials"] })));
         }
@@ -370,156 +389,35 @@ impl Models {
         if !store::providers::delete(&mut tx, org, slug, version).await? {
             return Err(version_conflict());
         }
-        store::providers::remember(&mut tx, org, Uuid::now_v7(), &provider, "deleted", actor, self.inner.clock.now()).await?;
+        store::providers::remember(&mut tx, org, Uuid::now_v7(), &provider, "deleted", actor, self.inner.clock.now())
+            .await?;
         let details = json!({ "version": version });
-        changed(&mut tx, &self.inner.clock, org, actor, "provider.delete", ("provider", slug.to_owned()), details).await?;
+        changed(&mut tx, &self.inner.clock, org, actor, "provider.delete", ("provider", slug.to_owned()), details)
+            .await?;
         tx.commit().await?;
         Ok(())
     }
 
-    async fn own_provider(&self, conn: &mut PgConnection, org: OrgId, slug: &str, version: i64) -> Result<Provider, Problem> {
+    async fn own_provider(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        slug: &str,
+        version: i64,
+    ) -> Result<Provider, Problem> {
         let provider = self.deletable_provider(conn, org, slug, version).await?;
         if provider.kind == ProviderKind::Demo { Err(provider_unknown()) } else { Ok(provider) }
     }
 
-    async fn deletable_provider(&self, conn: &mut PgConnection, org: OrgId, slug: &str, version: i64) -> Result<Provider, Problem> {
+    async fn deletable_provider(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        slug: &str,
+        version: i64,
+    ) -> Result<Provider, Problem> {
         let provider = store::providers::get(conn, org, slug).await?.ok_or_else(provider_unknown)?;
         if provider.version == version { Ok(provider) } else { Err(version_conflict()) }
-    }
-
-    /// Reads the models of an endpoint without saving anything. No stored key is used, so that a
-    /// typed address cannot be handed one.
-    ///
-    /// # Errors
-    /// `INVALID_URL`, `PRIVATE_HOST_BLOCKED`, `CREDENTIAL_SECRET_INVALID`,
-    /// `PROVIDER_UPSTREAM_ERROR` with the vendor's words and `data: {code, status}`.
-    pub async fn discover(&self, request: DiscoverRequest) -> Result<Vec<ModelSpec>, Problem> {
-        let base = base_url("baseUrl", &request.base_url, self.inner.wire.policy())?;
-        let secret = match request.api_key.filter(|key| !key.expose_secret().trim().is_empty()) {
-            Some(key) => Some(SecretString::from(checked_key(&key)?)),
-            None => None,
-        };
-        let target = Target { format: request.api_format, dialect: WireDialect::Classic, base, secret, demo: false };
-        let listed = self.inner.wire.list_models(&target, None).await.map_err(upstream_problem)?;
-        Ok(listed.into_iter().filter_map(ModelSpec::from_listed).collect())
-    }
-
-    /// Reads a provider's live list again and returns how many models it holds. A failure keeps
-    /// the list before it (MOD-15).
-    ///
-    /// # Errors
-    /// `PROVIDER_UNKNOWN`, `CREDENTIAL_NOT_FOUND` without an enabled credential, `INVALID_BODY` for
-    /// providers without a live list, `PROVIDER_UPSTREAM_ERROR`.
-    pub async fn refresh_catalog(&self, org: OrgId, slug: &str) -> Result<usize, Problem> {
-        let (provider, credential) = {
-            let mut conn = self.inner.pool.acquire().await?;
-            let provider = self.provider_in(&mut conn, org, slug).await?;
-            let held = store::credentials::list(&mut conn, org).await?.into_iter().find(|credential| credential.provider_slug == slug && credential.enabled);
-            (provider, held)
-        };
-        if !provider.catalog_source.is_live() {
-            return Err(Problem::invalid_field("slug", "names a provider whose models are not read from its endpoint"));
-        }
-        let credential = credential.ok_or_else(|| Problem::new(Code::CredentialNotFound, "The provider has no enabled credential. Add a key first."))?;
-        self.refresh(org, &provider, &credential).await
-    }
-
-    async fn refresh(&self, org: OrgId, provider: &Provider, credential: &Credential) -> Result<usize, Problem> {
-        let mut conn = self.inner.pool.acquire().await?;
-        let target = self.target(&mut conn, org, provider, Some(credential)).await?;
-        drop(conn);
-        let listed = self.inner.wire.list_models(&target, None).await;
-        let mut conn = self.inner.pool.acquire().await?;
-        let now = self.inner.clock.now();
-        let counted = match listed {
-            Ok(listed) => {
-                let models: Vec<ModelSpec> = listed.into_iter().filter_map(ModelSpec::from_listed).collect();
-                store::providers::keep_catalog(&mut conn, org, &provider.slug, &models, now).await?;
-                Ok(models.len())
-            }
-            Err(error) => {
-                store::providers::note_catalog_failure(&mut conn, org, &provider.slug, &error.message, now).await?;
-                Err(upstream_problem(error))
-            }
-        };
-        tale_db::hints::notify(&mut conn, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Providers)).await?;
-        counted
-    }
-
-    /// Reads a live list after a save; the save stands whatever comes of it.
-    pub(crate) async fn refresh_quietly(&self, org: OrgId, provider: &Provider, credential: &Credential) {
-        if let Err(problem) = self.refresh(org, provider, credential).await {
-            tracing::info!(provider = provider.slug, code = problem.code.text(), "the list of models could not be read after the save");
-        }
-    }
-
-    /// Makes one tiny real call and returns what came back, or the vendor's own error.
-    ///
-    /// # Errors
-    /// `PROVIDER_UNKNOWN`, `CREDENTIAL_NOT_FOUND`, `CHAT_MODEL_UNKNOWN`, `CREDENTIAL_ENV_MISSING`:
-    /// what prevents a call. What the provider refuses stands in the outcome.
-    pub async fn test_provider(&self, org: OrgId, slug: &str, model: Option<&str>, credential: Option<CredentialId>) -> Result<TestOutcome, Problem> {
-        let mut conn = self.inner.pool.acquire().await?;
-        let loaded = self.load(&mut conn, org).await?;
-        let Some(one) = loaded.into_iter().find(|one| one.provider.slug == slug) else {
-            let shipped = catalog::shipped_provider(slug).is_some();
-            return Err(if shipped { no_credential() } else { provider_unknown() });
-        };
-        let named = match credential {
-            Some(id) => Some(one.credentials.iter().find(|held| held.id == id && held.enabled).ok_or_else(no_credential)?),
-            None => None,
-        };
-        let allowed = |spec: &&ModelSpec| named.is_none_or(|credential| credential.allows(&spec.id));
-        let spec = match model {
-            Some(id) => one.models.iter().find(|spec| spec.id == id).cloned().unwrap_or_else(|| ModelSpec::unknown(id)),
-            None => {
-                let chat = one.models.iter().filter(allowed).find(|spec| spec.serves(Purpose::Chat));
-                chat.or_else(|| one.models.iter().find(allowed)).cloned().ok_or_else(|| {
-                    Problem::new(Code::ChatModelUnknown, "The provider has no model to test. Enter a model id, or refresh the list of models.")
-                })?
-            }
-        };
-        let demo = one.provider.kind == ProviderKind::Demo;
-        let credential = named.or_else(|| one.serving(&spec.id)).or_else(|| one.credentials.iter().find(|held| held.enabled));
-        if credential.is_none() && !demo {
-            return Err(no_credential());
-        }
-        let target = self.target(&mut conn, org, &one.provider, credential).await?;
-        drop(conn);
-        let started = Instant::now();
-        let call = async {
-            if spec.serves(Purpose::Chat) { self.test_chat(&target, &spec).await } else { self.test_embedding(&target, &spec).await }
-        };
-        let result = match tokio::time::timeout(TEST_TIMEOUT, call).await {
-            Ok(result) => result,
-            Err(_) => Err(ModelError::new(ModelErrorCode::ProviderError, format!("The provider did not answer within {} seconds.", TEST_TIMEOUT.as_secs()))),
-        };
-        Ok(TestOutcome { model: spec.id, latency: started.elapsed(), result })
-    }
-
-    async fn test_chat(&self, target: &Target, spec: &ModelSpec) -> Result<String, ModelError> {
-        let request = ChatRequest {
-            messages: vec![ChatMessage::user("Reply with the single word OK.")],
-            max_output_tokens: Some(TEST_TOKENS),
-            ..ChatRequest::default()
-        };
-        let mut stream = self.inner.wire.chat(target, &facts_of(spec), &request, CancellationToken::new()).await?;
-        let mut reply = String::new();
-        while let Some(event) = stream.next().await {
-            if let StreamEvent::Text(text) = event? {
-                reply.push_str(&text);
-            }
-        }
-        Ok(reply.trim().chars().take(TEST_REPLY_CHARS).collect())
-    }
-
-    async fn test_embedding(&self, target: &Target, spec: &ModelSpec) -> Result<String, ModelError> {
-        let dimensions = spec.dimensions.filter(|_| spec.shortens);
-        match self.inner.wire.embed(target, &spec.id, &["OK"], dimensions).await {
-            Ok(answer) => Ok(format!("{} dimensions", answer.vectors.first().map_or(0, Vec::len))),
-            Err(EmbeddingRefusal::Failed(error)) => Err(error),
-            Err(EmbeddingRefusal::TooManyTexts(_)) => Err(ModelError::new(ModelErrorCode::Generic, "The provider takes no text at all.")),
-        }
     }
 }
 
@@ -535,13 +433,8 @@ fn embedding_of(format: ApiFormat, models: &[ModelSpec]) -> EmbeddingSupport {
 }
 
 fn version_conflict() -> Problem {
-    Problem::new(Code::ProviderVersionConflict, "The provider was changed in the meantime, so nothing was saved. Reload it and try again.")
-}
-
-fn no_credential() -> Problem {
-    Problem::new(Code::CredentialNotFound, "The provider has no enabled credential with this id. Add or enable one first.")
-}
-
-fn upstream_problem(error: ModelError) -> Problem {
-    Problem::new(Code::ProviderUpstreamError, error.message.clone()).with_data(json!({ "code": error.code.text(), "status": error.status }))
+    Problem::new(
+        Code::ProviderVersionConflict,
+        "The provider was changed in the meantime, so nothing was saved. Reload it and try again.",
+    )
 }

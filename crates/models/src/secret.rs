@@ -48,7 +48,10 @@ pub(crate) fn checked_key(key: &SecretString) -> Result<String, Problem> {
 pub(crate) fn checked_env_name(name: &str) -> Result<String, Problem> {
     let rest = name.strip_prefix(PROVIDER_KEY_PREFIX);
     let valid = name.len() <= MAX_ENV_NAME
-        && rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'));
+        && rest.is_some_and(|rest| {
+            !rest.is_empty()
+                && rest.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        });
     if valid {
         return Ok(name.to_owned());
     }
@@ -86,7 +89,14 @@ mod tests {
         }
         let long = format!("TALE_PROVIDER_KEY_{}", "A".repeat(23));
         assert_eq!(long.len(), 41);
-        for bad in ["BETTER_AUTH_SECRET", "TALE_PROVIDER_KEY_", "TALE_TOKEN_SOURCE_X", "TALE_PROVIDER_KEY_a", "tale_provider_key_A", long.as_str()] {
+        for bad in [
+            "BETTER_AUTH_SECRET",
+            "TALE_PROVIDER_KEY_",
+            "TALE_TOKEN_SOURCE_X",
+            "TALE_PROVIDER_KEY_a",
+            "tale_provider_key_A",
+            long.as_str(),
+        ] {
             assert!(checked_env_name(bad).is_err(), "{bad}");
         }
     }

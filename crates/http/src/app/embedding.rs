@@ -52,7 +52,11 @@ impl From<EmbeddingCandidate> for EmbeddingProvider {
         Self {
             provider_slug: candidate.provider_slug,
             display_name: candidate.display_name,
-            models: candidate.models.into_iter().map(|(id, dimensions)| EmbeddingModelView { id, dimensions }).collect(),
+            models: candidate
+                .models
+                .into_iter()
+                .map(|(id, dimensions)| EmbeddingModelView { id, dimensions })
+                .collect(),
         }
     }
 }
@@ -82,13 +86,23 @@ struct EmbeddingChosen {
 
 /// The embedding model, what could be chosen, and how far the documents are.
 #[utoipa::path(get, path = "/api/app/knowledge/embedding", tag = "app: embedding", params(("orgId" = Option<String>, Query)), responses((status = 200, body = EmbeddingSettings)))]
-async fn read_embedding(State(app): State<App>, Member(caller): Member) -> Result<Json<EmbeddingSettings>, HttpProblem> {
+async fn read_embedding(
+    State(app): State<App>,
+    Member(caller): Member,
+) -> Result<Json<EmbeddingSettings>, HttpProblem> {
     caller.require(Capability::EmbeddingManage)?;
-    let (config, candidates, counts) =
-        futures::join!(app.models.embedding(caller.org), app.models.embedding_candidates(caller.org), app.knowledge.corpus_counts(caller.org));
+    let (config, candidates, counts) = futures::join!(
+        app.models.embedding(caller.org),
+        app.models.embedding_candidates(caller.org),
+        app.knowledge.corpus_counts(caller.org)
+    );
     let counts = counts?;
     Ok(Json(EmbeddingSettings {
-        embedding: config?.map(|config| EmbeddingChoice { provider_slug: config.provider_slug, model: config.model, dimensions: config.dimensions }),
+        embedding: config?.map(|config| EmbeddingChoice {
+            provider_slug: config.provider_slug,
+            model: config.model,
+            dimensions: config.dimensions,
+        }),
         candidates: candidates?.into_iter().map(EmbeddingProvider::from).collect(),
         corpus: EmbeddingCorpus { documents: counts.documents, embedded: counts.embedded, waiting: counts.waiting },
     }))
@@ -96,7 +110,11 @@ async fn read_embedding(State(app): State<App>, Member(caller): Member) -> Resul
 
 /// Chooses the embedding model; documents without its vectors are queued.
 #[utoipa::path(put, path = "/api/app/knowledge/embedding", tag = "app: embedding", params(("orgId" = Option<String>, Query)), request_body = EmbeddingChoice, responses((status = 200, body = EmbeddingChosen)))]
-async fn choose_embedding(State(app): State<App>, Member(caller): Member, body: Body<EmbeddingChoice>) -> Result<Json<EmbeddingChosen>, HttpProblem> {
+async fn choose_embedding(
+    State(app): State<App>,
+    Member(caller): Member,
+    body: Body<EmbeddingChoice>,
+) -> Result<Json<EmbeddingChosen>, HttpProblem> {
     caller.require(Capability::EmbeddingManage)?;
     let form = body.read()?;
     let config = EmbeddingConfig { provider_slug: form.provider_slug, model: form.model, dimensions: form.dimensions };

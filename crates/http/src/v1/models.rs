@@ -9,11 +9,11 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::providers::ModelPricing;
 use crate::caller::KeyCaller;
 use crate::problem::HttpProblem;
 use crate::query::NoQuery;
 use crate::state::App;
+use crate::wire::providers::ModelPricing;
 
 pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_models))
@@ -55,7 +55,11 @@ impl From<ModelEntry> for CallableModel {
             display_name: entry.display_name,
             context_window: entry.context_window,
             max_output_tokens: entry.max_output_tokens,
-            capabilities: CallableCapabilities { tools: entry.capabilities.tools, vision: entry.capabilities.vision, reasoning: entry.capabilities.reasoning },
+            capabilities: CallableCapabilities {
+                tools: entry.capabilities.tools,
+                vision: entry.capabilities.vision,
+                reasoning: entry.capabilities.reasoning,
+            },
             pricing: entry.pricing.map(ModelPricing::from),
             tags: entry.tags,
         }
@@ -70,7 +74,11 @@ struct CallableModels {
 
 /// The chat models that the organization can use now.
 #[utoipa::path(get, path = "/models", tag = "models", security(("key" = [])), responses((status = 200, body = CallableModels)))]
-async fn list_models(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery) -> Result<Json<CallableModels>, HttpProblem> {
+async fn list_models(
+    State(app): State<App>,
+    KeyCaller(caller): KeyCaller,
+    _: NoQuery,
+) -> Result<Json<CallableModels>, HttpProblem> {
     caller.require(Capability::ChatUse)?;
     let models = app.models.chat_models(caller.org).await?;
     Ok(Json(CallableModels { models: models.into_iter().map(CallableModel::from).collect() }))

@@ -1,3 +1,4 @@
 //! Wire types that both doors share.
 
 pub mod chat;
+pub mod providers;

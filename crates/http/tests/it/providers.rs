@@ -44,7 +44,10 @@ impl Scene {
     async fn colleague(&mut self, role: &str) -> Client {
         let email = format!("{role}@acme.test");
         let path = self.path("members");
-        self.browser.post(&path, json!({ "email": email, "name": role, "role": role, "password": PASSWORD })).await.expect(201);
+        self.browser
+            .post(&path, json!({ "email": email, "name": role, "role": role, "password": PASSWORD }))
+            .await
+            .expect(201);
         let mut browser = self.world.browser();
         browser.post("/api/auth/sign-in/email", json!({ "email": email, "password": PASSWORD })).await.expect(200);
         browser
@@ -64,13 +67,20 @@ async fn a_provider_is_added_tested_changed_and_deleted() {
     assert!(!added.to_string().contains("sk-local-0123456789"));
 
     let list = scene.browser.get(&providers).await.expect(200);
-    let openai = list["providers"].as_array().unwrap().iter().find(|provider| provider["slug"] == "openai").unwrap().clone();
-    assert_eq!((openai["kind"].as_str(), openai["baseUrl"].as_str()), (Some("shipped"), Some("https://api.openai.com/v1")));
+    let openai =
+        list["providers"].as_array().unwrap().iter().find(|provider| provider["slug"] == "openai").unwrap().clone();
+    assert_eq!(
+        (openai["kind"].as_str(), openai["baseUrl"].as_str()),
+        (Some("shipped"), Some("https://api.openai.com/v1"))
+    );
 
     let test = scene.path("providers/local/test");
     scene.upstream.push(Reply::text("OK"));
     let outcome = scene.browser.post(&test, json!({})).await.expect(200);
-    assert_eq!((outcome["ok"].as_bool(), outcome["reply"].as_str(), outcome["model"].as_str()), (Some(true), Some("OK"), Some("fake-chat")));
+    assert_eq!(
+        (outcome["ok"].as_bool(), outcome["reply"].as_str(), outcome["model"].as_str()),
+        (Some(true), Some("OK"), Some("fake-chat"))
+    );
     scene.upstream.push(Reply::refusal(401, "invalid_api_key", "Not this key."));
     let outcome = scene.browser.post(&test, json!({ "model": "fake-chat" })).await.expect(200);
     assert_eq!(outcome["error"], json!({ "code": "auth_error", "message": "Not this key.", "status": 401 }));
@@ -78,7 +88,10 @@ async fn a_provider_is_added_tested_changed_and_deleted() {
     let one = scene.path("providers/local");
     let changed = scene.browser.patch(&one, json!({ "version": 1, "displayName": "Renamed" })).await.expect(200);
     assert_eq!((changed["displayName"].as_str(), changed["version"].as_i64()), (Some("Renamed"), Some(2)));
-    assert_eq!(scene.browser.patch(&one, json!({ "version": 1, "displayName": "Late" })).await.refusal(), (409, "PROVIDER_VERSION_CONFLICT".into()));
+    assert_eq!(
+        scene.browser.patch(&one, json!({ "version": 1, "displayName": "Late" })).await.refusal(),
+        (409, "PROVIDER_VERSION_CONFLICT".into())
+    );
     let gone = scene.path("providers/local?version=2");
     scene.browser.delete(&gone).await.expect(204);
     assert_eq!(scene.browser.delete(&gone).await.refusal(), (404, "PROVIDER_UNKNOWN".into()));
@@ -104,13 +117,17 @@ async fn models_are_discovered_and_credentials_managed() {
     let (discover, base) = (scene.path("providers/discover"), scene.upstream.openai_base());
     let found = scene.browser.post(&discover, json!({ "apiFormat": "openai", "baseUrl": base })).await.expect(200);
     assert_eq!(found["models"][0]["id"], "fake-chat");
-    let refused = scene.browser.post(&discover, json!({ "apiFormat": "openai", "baseUrl": "http://169.254.169.254/v1" })).await;
+    let refused =
+        scene.browser.post(&discover, json!({ "apiFormat": "openai", "baseUrl": "http://169.254.169.254/v1" })).await;
     assert_eq!(refused.refusal(), (400, "PRIVATE_HOST_BLOCKED".into()));
 
     let add = scene.path("providers/openai/credentials");
     let form = json!({ "name": "Production", "authMethod": "api-key", "apiKey": "sk-or-v1-abcdef123456" });
     let first = scene.browser.post(&add, form.clone()).await.expect(201);
-    assert_eq!((first["masked"].as_str(), first["isDefault"].as_bool(), first["version"].as_i64()), (Some("sk-o…56"), Some(true), Some(1)));
+    assert_eq!(
+        (first["masked"].as_str(), first["isDefault"].as_bool(), first["version"].as_i64()),
+        (Some("sk-o…56"), Some(true), Some(1))
+    );
     assert_eq!(scene.browser.post(&add, form).await.refusal(), (409, "CREDENTIAL_NAME_TAKEN".into()));
     let env = json!({ "name": "Env", "authMethod": "env", "secretEnv": "DATABASE_URL" });
     assert_eq!(scene.browser.post(&add, env).await.refusal(), (400, "INVALID_BODY".into()));
@@ -147,7 +164,10 @@ async fn the_embedding_model_is_chosen_shown_and_removed() {
     scene.browser.post(&providers, local).await.expect(201);
     let empty = scene.browser.get(&embedding).await.expect(200);
     assert_eq!(empty["embedding"], Value::Null);
-    assert_eq!(empty["candidates"], json!([{ "providerSlug": "local", "displayName": "Local", "models": [{ "id": "fake-embedding", "dimensions": 8 }] }]));
+    assert_eq!(
+        empty["candidates"],
+        json!([{ "providerSlug": "local", "displayName": "Local", "models": [{ "id": "fake-embedding", "dimensions": 8 }] }])
+    );
     assert_eq!(empty["corpus"], json!({ "documents": 0, "embedded": 0, "waiting": 0 }));
     let choice = json!({ "providerSlug": "local", "model": "fake-embedding", "dimensions": 8 });
     assert_eq!(scene.browser.put(&embedding, choice.clone()).await.expect(200), json!({ "requeued": 0 }));
@@ -197,10 +217,18 @@ async fn each_role_reaches_what_the_matrix_says_and_other_organizations_reach_no
     admin.put(&embedding, choice).await.expect(200);
 
     let other = scene.browser.post("/api/app/organizations", json!({ "name": "Other" })).await.expect(201);
-    let at_other = |path: &str| format!("/api/app/{path}{}orgId={}", if path.contains('?') { '&' } else { '?' }, other["id"].as_str().unwrap());
+    let at_other = |path: &str| {
+        format!("/api/app/{path}{}orgId={}", if path.contains('?') { '&' } else { '?' }, other["id"].as_str().unwrap())
+    };
     let list = scene.browser.get(&at_other("providers")).await.expect(200);
     assert!(list["providers"].as_array().unwrap().iter().all(|provider| provider["slug"] != "local"));
-    assert_eq!(scene.browser.delete(&at_other("providers/local?version=1")).await.refusal(), (404, "PROVIDER_UNKNOWN".into()));
-    assert_eq!(scene.browser.post(&at_other("providers/local/test"), json!({})).await.refusal(), (404, "PROVIDER_UNKNOWN".into()));
+    assert_eq!(
+        scene.browser.delete(&at_other("providers/local?version=1")).await.refusal(),
+        (404, "PROVIDER_UNKNOWN".into())
+    );
+    assert_eq!(
+        scene.browser.post(&at_other("providers/local/test"), json!({})).await.refusal(),
+        (404, "PROVIDER_UNKNOWN".into())
+    );
     assert_eq!(developer.get(&at_other("providers")).await.refusal().0, 403);
 }

@@ -61,7 +61,11 @@ pub(crate) async fn list(conn: &mut PgConnection, org: OrgId) -> Result<Vec<Cred
     Ok(rows.into_iter().map(Row::into_credential).collect())
 }
 
-pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, id: CredentialId) -> Result<Option<Credential>, sqlx::Error> {
+pub(crate) async fn get(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: CredentialId,
+) -> Result<Option<Credential>, sqlx::Error> {
     let row: Option<Row> = sqlx::query_as(
         "SELECT id, provider_slug, name, auth_method, masked, secret_env, endpoint, model_allowlist,
                 enabled, is_default, version, updated_at
@@ -76,9 +80,17 @@ pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, id: CredentialId) -
 }
 
 /// The encrypted key.
-pub(crate) async fn sealed_secret(conn: &mut PgConnection, org: OrgId, id: CredentialId) -> Result<Option<String>, sqlx::Error> {
+pub(crate) async fn sealed_secret(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: CredentialId,
+) -> Result<Option<String>, sqlx::Error> {
     let secret: Option<Option<String>> =
-        sqlx::query_scalar("SELECT secret FROM app.credentials WHERE org_id = $1 AND id = $2").bind(org).bind(id).fetch_optional(conn).await?;
+        sqlx::query_scalar("SELECT secret FROM app.credentials WHERE org_id = $1 AND id = $2")
+            .bind(org)
+            .bind(id)
+            .fetch_optional(conn)
+            .await?;
     Ok(secret.flatten())
 }
 
@@ -151,7 +163,12 @@ pub(crate) async fn update(
 }
 
 /// Takes the default mark away from the provider's credentials.
-pub(crate) async fn clear_default(conn: &mut PgConnection, org: OrgId, provider_slug: &str, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
+pub(crate) async fn clear_default(
+    conn: &mut PgConnection,
+    org: OrgId,
+    provider_slug: &str,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE app.credentials
             SET is_default = false, version = version + 1, updated_at = $3
@@ -165,7 +182,12 @@ pub(crate) async fn clear_default(conn: &mut PgConnection, org: OrgId, provider_
     Ok(())
 }
 
-pub(crate) async fn delete(conn: &mut PgConnection, org: OrgId, id: CredentialId, version: i64) -> Result<bool, sqlx::Error> {
+pub(crate) async fn delete(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: CredentialId,
+    version: i64,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query("DELETE FROM app.credentials WHERE org_id = $1 AND id = $2 AND version = $3")
         .bind(org)
         .bind(id)

@@ -8,11 +8,23 @@ use crate::embedding::EmbeddingConfig;
 
 pub(crate) async fn get(conn: &mut PgConnection, org: OrgId) -> Result<Option<EmbeddingConfig>, sqlx::Error> {
     let row: Option<(String, String, i32)> =
-        sqlx::query_as("SELECT provider_slug, model, dimensions FROM app.embedding_settings WHERE org_id = $1").bind(org).fetch_optional(conn).await?;
-    Ok(row.map(|(provider_slug, model, dimensions)| EmbeddingConfig { provider_slug, model, dimensions: u32::try_from(dimensions).unwrap_or(0) }))
+        sqlx::query_as("SELECT provider_slug, model, dimensions FROM app.embedding_settings WHERE org_id = $1")
+            .bind(org)
+            .fetch_optional(conn)
+            .await?;
+    Ok(row.map(|(provider_slug, model, dimensions)| EmbeddingConfig {
+        provider_slug,
+        model,
+        dimensions: u32::try_from(dimensions).unwrap_or(0),
+    }))
 }
 
-pub(crate) async fn set(conn: &mut PgConnection, org: OrgId, config: &EmbeddingConfig, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
+pub(crate) async fn set(
+    conn: &mut PgConnection,
+    org: OrgId,
+    config: &EmbeddingConfig,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO app.embedding_settings (org_id, provider_slug, model, dimensions, updated_at)
          VALUES ($1, $2, $3, $4, $5)

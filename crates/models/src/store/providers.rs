@@ -32,7 +32,11 @@ impl Row {
             wire_dialect: if self.wire_dialect.is_some() { WireDialect::OpenAiModern } else { WireDialect::Classic },
             base_url: self.base_url.and_then(|text| text.parse().ok()),
             endpoint_mode: None,
-            catalog_source: if self.catalog_source == "models-endpoint" { CatalogSource::ModelsEndpoint } else { CatalogSource::None },
+            catalog_source: if self.catalog_source == "models-endpoint" {
+                CatalogSource::ModelsEndpoint
+            } else {
+                CatalogSource::None
+            },
             embedding: match self.embedding.as_str() {
                 "supported" => EmbeddingSupport::Supported,
                 "unsupported" => EmbeddingSupport::Unsupported,
@@ -51,7 +55,9 @@ fn read_models(stored: Value, slug: &str) -> Vec<ModelSpec> {
     let Value::Array(list) = stored else { return Vec::new() };
     list.into_iter()
         .filter_map(|model| {
-            serde_json::from_value(model).inspect_err(|error| tracing::warn!(provider = slug, %error, "a stored model cannot be read")).ok()
+            serde_json::from_value(model)
+                .inspect_err(|error| tracing::warn!(provider = slug, %error, "a stored model cannot be read"))
+                .ok()
         })
         .collect()
 }
@@ -88,7 +94,13 @@ pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, slug: &str) -> Resu
     Ok(row.map(Row::into_provider))
 }
 
-pub(crate) async fn insert(conn: &mut PgConnection, org: OrgId, id: Uuid, provider: &Provider, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
+pub(crate) async fn insert(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: Uuid,
+    provider: &Provider,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO app.providers
                 (id, org_id, slug, display_name, kind, api_format, wire_dialect, base_url,
@@ -114,7 +126,13 @@ pub(crate) async fn insert(conn: &mut PgConnection, org: OrgId, id: Uuid, provid
 }
 
 /// Writes `provider` over version `from`. `false` = somebody else was faster.
-pub(crate) async fn update(conn: &mut PgConnection, org: OrgId, provider: &Provider, from: i64, now: DateTime<Utc>) -> Result<bool, sqlx::Error> {
+pub(crate) async fn update(
+    conn: &mut PgConnection,
+    org: OrgId,
+    provider: &Provider,
+    from: i64,
+    now: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE app.providers
             SET display_name = $4, wire_dialect = $5, base_url = $6, catalog_source = $7,
@@ -144,7 +162,11 @@ pub(crate) async fn delete(conn: &mut PgConnection, org: OrgId, slug: &str, vers
         .bind(version)
         .execute(&mut *conn)
         .await?;
-    sqlx::query("DELETE FROM app.provider_catalogs WHERE org_id = $1 AND slug = $2").bind(org).bind(slug).execute(conn).await?;
+    sqlx::query("DELETE FROM app.provider_catalogs WHERE org_id = $1 AND slug = $2")
+        .bind(org)
+        .bind(slug)
+        .execute(conn)
+        .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -185,19 +207,33 @@ pub(crate) struct CatalogRow {
 }
 
 pub(crate) async fn catalogs(conn: &mut PgConnection, org: OrgId) -> Result<Vec<CatalogRow>, sqlx::Error> {
-    sqlx::query_as("SELECT slug, revision, fetched_at, error FROM app.provider_catalogs WHERE org_id = $1").bind(org).fetch_all(conn).await
+    sqlx::query_as("SELECT slug, revision, fetched_at, error FROM app.provider_catalogs WHERE org_id = $1")
+        .bind(org)
+        .fetch_all(conn)
+        .await
 }
 
-pub(crate) async fn catalog_models(conn: &mut PgConnection, org: OrgId, slug: &str) -> Result<Vec<ModelSpec>, sqlx::Error> {
-    let stored: Option<Value> = sqlx::query_scalar("SELECT models FROM app.provider_catalogs WHERE org_id = $1 AND slug = $2")
-        .bind(org)
-        .bind(slug)
-        .fetch_optional(conn)
-        .await?;
+pub(crate) async fn catalog_models(
+    conn: &mut PgConnection,
+    org: OrgId,
+    slug: &str,
+) -> Result<Vec<ModelSpec>, sqlx::Error> {
+    let stored: Option<Value> =
+        sqlx::query_scalar("SELECT models FROM app.provider_catalogs WHERE org_id = $1 AND slug = $2")
+            .bind(org)
+            .bind(slug)
+            .fetch_optional(conn)
+            .await?;
     Ok(stored.map(|stored| read_models(stored, slug)).unwrap_or_default())
 }
 
-pub(crate) async fn keep_catalog(conn: &mut PgConnection, org: OrgId, slug: &str, models: &[ModelSpec], now: DateTime<Utc>) -> Result<(), sqlx::Error> {
+pub(crate) async fn keep_catalog(
+    conn: &mut PgConnection,
+    org: OrgId,
+    slug: &str,
+    models: &[ModelSpec],
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO app.provider_catalogs (org_id, slug, models, revision, fetched_at)
          VALUES ($1, $2, $3, 1, $4)
@@ -214,7 +250,13 @@ pub(crate) async fn keep_catalog(conn: &mut PgConnection, org: OrgId, slug: &str
 }
 
 /// Notes a failed attempt and keeps the list before it (MOD-15).
-pub(crate) async fn note_catalog_failure(conn: &mut PgConnection, org: OrgId, slug: &str, error: &str, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
+pub(crate) async fn note_catalog_failure(
+    conn: &mut PgConnection,
+    org: OrgId,
+    slug: &str,
+    error: &str,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO app.provider_catalogs (org_id, slug, error, error_at)
          VALUES ($1, $2, $3, $4)

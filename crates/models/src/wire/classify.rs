@@ -45,7 +45,12 @@ pub(super) fn from_value(status: Option<u16>, value: &Value) -> ModelError {
         .and_then(|code| u16::try_from(code).ok())
         .filter(|code| (400..600).contains(code));
     let moderated = object.pointer("/metadata/reasons").is_some_and(Value::is_array);
-    let words = [str_of(object, "code"), str_of(object, "type"), str_of(object, "status"), moderated.then_some("content_filter")];
+    let words = [
+        str_of(object, "code"),
+        str_of(object, "type"),
+        str_of(object, "status"),
+        moderated.then_some("content_filter"),
+    ];
     let status = status.filter(|status| *status >= 400).or(status_in_body);
     let mut error = with_codes(status, &words, &message);
     error.status = status;
@@ -89,25 +94,64 @@ fn with_codes(status: Option<u16>, codes: &[Option<&str>], message: &str) -> Mod
 /// the request was refused, so the words decide there.
 fn known_code(word: &str, message: &str) -> Option<Code> {
     Some(match word.to_ascii_lowercase().as_str() {
-        "insufficient_quota" | "billing_hard_limit_reached" | "billing_not_active" | "billing_error" | "exceeded_current_quota_error"
-        | "insufficient_balance" | "payment_required" | "1113" => Code::CreditExhausted,
-        "access_terminated" | "model_not_available" | "model_not_entitled" | "unsupported_country_region_territory" => Code::ModelNotEntitled,
-        "invalid_api_key" | "authentication_error" | "invalid_authentication_error" | "incorrect_api_key_error" | "unauthenticated"
-        | "account_deactivated" | "api_key_expired" | "permission_denied" => entitlement(message).unwrap_or(Code::AuthError),
+        "insufficient_quota"
+        | "billing_hard_limit_reached"
+        | "billing_not_active"
+        | "billing_error"
+        | "exceeded_current_quota_error"
+        | "insufficient_balance"
+        | "payment_required"
+        | "1113" => Code::CreditExhausted,
+        "access_terminated" | "model_not_available" | "model_not_entitled" | "unsupported_country_region_territory" => {
+            Code::ModelNotEntitled
+        }
+        "invalid_api_key"
+        | "authentication_error"
+        | "invalid_authentication_error"
+        | "incorrect_api_key_error"
+        | "unauthenticated"
+        | "account_deactivated"
+        | "api_key_expired"
+        | "permission_denied" => entitlement(message).unwrap_or(Code::AuthError),
         "permission_error" => entitlement(message).unwrap_or(Code::AuthError),
-        "model_not_found" | "not_found_error" | "resource_not_found_error" | "deploymentnotfound" | "deployment_not_found" => Code::ModelNotFound,
+        "model_not_found"
+        | "not_found_error"
+        | "resource_not_found_error"
+        | "deploymentnotfound"
+        | "deployment_not_found" => Code::ModelNotFound,
         "unsupported_parameter" | "unsupported_value" | "unknown_parameter" | "invalid_parameter_error" => {
             by_output_words(message).unwrap_or(Code::UnsupportedParameter)
         }
-        "context_length_exceeded" | "string_above_max_length" | "request_too_large" | "context_window_exceeded" => Code::ContextLength,
-        "rate_limit_exceeded" | "rate_limit_error" | "rate_limit_reached_error" | "too_many_requests" | "resource_exhausted" | "tokens" | "requests" => {
-            if is_credit(message) { Code::CreditExhausted } else { Code::RateLimited }
+        "context_length_exceeded" | "string_above_max_length" | "request_too_large" | "context_window_exceeded" => {
+            Code::ContextLength
         }
-        "content_filter" | "content_policy_violation" | "moderation_blocked" | "responsibleaipolicyviolation" | "data_inspection_failed" => {
-            Code::ContentFilter
+        "rate_limit_exceeded"
+        | "rate_limit_error"
+        | "rate_limit_reached_error"
+        | "too_many_requests"
+        | "resource_exhausted"
+        | "tokens"
+        | "requests" => {
+            if is_credit(message) {
+                Code::CreditExhausted
+            } else {
+                Code::RateLimited
+            }
         }
-        "overloaded_error" | "api_error" | "server_error" | "internal_server_error" | "timeout_error" | "engine_overloaded_error"
-        | "service_unavailable" | "unavailable" | "internal" => Code::ProviderError,
+        "content_filter"
+        | "content_policy_violation"
+        | "moderation_blocked"
+        | "responsibleaipolicyviolation"
+        | "data_inspection_failed" => Code::ContentFilter,
+        "overloaded_error"
+        | "api_error"
+        | "server_error"
+        | "internal_server_error"
+        | "timeout_error"
+        | "engine_overloaded_error"
+        | "service_unavailable"
+        | "unavailable"
+        | "internal" => Code::ProviderError,
         _ => return None,
     })
 }
@@ -122,21 +166,69 @@ fn from_words(status: Option<u16>, message: &str) -> ModelError {
         code
     } else if matches!(status, Some(401 | 403)) && has(&["moderation", "flagged", "content policy"]) {
         Code::ContentFilter
-    } else if matches!(status, Some(401 | 403)) || has(&["invalid api key", "incorrect api key", "api key not valid", "api key expired", "no api key", "missing api key", "invalid x-api-key", "unauthorized"]) {
+    } else if matches!(status, Some(401 | 403))
+        || has(&[
+            "invalid api key",
+            "incorrect api key",
+            "api key not valid",
+            "api key expired",
+            "no api key",
+            "missing api key",
+            "invalid x-api-key",
+            "unauthorized",
+        ])
+    {
         Code::AuthError
-    } else if status == Some(404) || has(&["model not found", "unknown model", "model does not exist", "no such model", "is not a valid model", "not a supported model"]) {
+    } else if status == Some(404)
+        || has(&[
+            "model not found",
+            "unknown model",
+            "model does not exist",
+            "no such model",
+            "is not a valid model",
+            "not a supported model",
+        ])
+    {
         Code::ModelNotFound
     } else if let Some(code) = by_output_words(&lower) {
         code
-    } else if has(&["unsupported parameter", "unknown parameter", "unrecognized request argument", "extra inputs are not permitted", "is not supported with this model", "unsupported value", "does not support", "not supported by this model"]) {
+    } else if has(&[
+        "unsupported parameter",
+        "unknown parameter",
+        "unrecognized request argument",
+        "extra inputs are not permitted",
+        "is not supported with this model",
+        "unsupported value",
+        "does not support",
+        "not supported by this model",
+    ]) {
         Code::UnsupportedParameter
-    } else if has(&["context length", "context window", "maximum context", "prompt is too long", "input is too long", "too many input tokens", "exceeds the maximum number of tokens", "reduce the length of the messages"]) || status == Some(413) {
+    } else if has(&[
+        "context length",
+        "context window",
+        "maximum context",
+        "prompt is too long",
+        "input is too long",
+        "too many input tokens",
+        "exceeds the maximum number of tokens",
+        "reduce the length of the messages",
+    ]) || status == Some(413)
+    {
         Code::ContextLength
     } else if status == Some(429) || has(&["rate limit", "too many requests"]) {
         Code::RateLimited
     } else if has(&["content filter", "content policy", "content management policy", "safety system", "moderation"]) {
         Code::ContentFilter
-    } else if status.is_some_and(|status| status >= 500 || status == 408 || status == 409) || has(&["overloaded", "timed out", "timeout", "connection reset", "internal server error", "temporarily unavailable"]) {
+    } else if status.is_some_and(|status| status >= 500 || status == 408 || status == 409)
+        || has(&[
+            "overloaded",
+            "timed out",
+            "timeout",
+            "connection reset",
+            "internal server error",
+            "temporarily unavailable",
+        ])
+    {
         Code::ProviderError
     } else if has(&["tool call failed", "tool_use_failed", "tool error", "failed to call a function"]) {
         Code::ToolFailure
@@ -144,7 +236,10 @@ fn from_words(status: Option<u16>, message: &str) -> ModelError {
         Code::Generic
     };
     let message = if message.is_empty() {
-        status.map_or_else(|| "The provider refused without a reason.".to_owned(), |status| format!("The provider answered HTTP {status} without a reason."))
+        status.map_or_else(
+            || "The provider refused without a reason.".to_owned(),
+            |status| format!("The provider answered HTTP {status} without a reason."),
+        )
     } else {
         message.to_owned()
     };
@@ -155,17 +250,40 @@ fn from_words(status: Option<u16>, message: &str) -> ModelError {
 
 fn is_credit(message: &str) -> bool {
     let lower = message.to_lowercase();
-    ["credit balance", "insufficient balance", "insufficient credit", "insufficient funds", "not enough credit", "requires more credits", "out of credits", "exceeded your current quota", "billing details", "payment required", "account balance", "balance is too low", "recharge"]
-        .iter()
-        .any(|needle| lower.contains(needle))
+    [
+        "credit balance",
+        "insufficient balance",
+        "insufficient credit",
+        "insufficient funds",
+        "not enough credit",
+        "requires more credits",
+        "out of credits",
+        "exceeded your current quota",
+        "billing details",
+        "payment required",
+        "account balance",
+        "balance is too low",
+        "recharge",
+    ]
+    .iter()
+    .any(|needle| lower.contains(needle))
 }
 
 fn entitlement(message: &str) -> Option<Code> {
     let lower = message.to_lowercase();
-    ["your plan", "not included in your", "upgrade your plan", "not available on your", "does not have access to model", "no access to the model", "not entitled", "subscription does not"]
-        .iter()
-        .any(|needle| lower.contains(needle))
-        .then_some(Code::ModelNotEntitled)
+    [
+        "your plan",
+        "not included in your",
+        "upgrade your plan",
+        "not available on your",
+        "does not have access to model",
+        "no access to the model",
+        "not entitled",
+        "subscription does not",
+    ]
+    .iter()
+    .any(|needle| lower.contains(needle))
+    .then_some(Code::ModelNotEntitled)
 }
 
 fn by_output_words(message: &str) -> Option<Code> {
@@ -174,10 +292,16 @@ fn by_output_words(message: &str) -> Option<Code> {
     if !output.iter().any(|needle| lower.contains(needle)) {
         return None;
     }
-    if ["unsupported parameter", "not supported", "use 'max_completion_tokens'", "unknown parameter"].iter().any(|needle| lower.contains(needle)) {
+    if ["unsupported parameter", "not supported", "use 'max_completion_tokens'", "unknown parameter"]
+        .iter()
+        .any(|needle| lower.contains(needle))
+    {
         return Some(Code::UnsupportedParameter);
     }
-    let too_high = ["too large", "too high", "exceed", "maximum", "at most", "less than or equal", "greater than", "> "].iter().any(|needle| lower.contains(needle));
+    let too_high =
+        ["too large", "too high", "exceed", "maximum", "at most", "less than or equal", "greater than", "> "]
+            .iter()
+            .any(|needle| lower.contains(needle));
     // "This model's maximum context length is … (… in the messages, … in the completion)" is about the context.
     if lower.contains("context length") && lower.contains("messages") {
         return Some(Code::ContextLength);
@@ -207,19 +331,33 @@ fn html(status: u16) -> ModelError {
     } else {
         "Check the base URL of the provider."
     };
-    ModelError::new(code, format!("The provider answered with a web page (HTTP {status}) instead of an API answer. {advice}"))
+    ModelError::new(
+        code,
+        format!("The provider answered with a web page (HTTP {status}) instead of an API answer. {advice}"),
+    )
 }
 
 /// `Retry-After` in seconds, `retry-after-ms` where a provider is finer.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let number = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).and_then(|text| text.trim().parse::<f64>().ok());
+    let number = |name: &str| {
+        headers.get(name).and_then(|value| value.to_str().ok()).and_then(|text| text.trim().parse::<f64>().ok())
+    };
     let millis = number("retry-after-ms").map(|ms| ms / 1_000.0);
-    millis.or_else(|| number("retry-after")).or_else(|| date_after(headers)).filter(|seconds| (0.0..=86_400.0).contains(seconds)).map(Duration::from_secs_f64)
+    millis
+        .or_else(|| number("retry-after"))
+        .or_else(|| date_after(headers))
+        .filter(|seconds| (0.0..=86_400.0).contains(seconds))
+        .map(Duration::from_secs_f64)
 }
 
 /// `Retry-After` as a date, measured against the answer's own `Date`.
 fn date_after(headers: &HeaderMap) -> Option<f64> {
-    let date = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).and_then(|text| chrono::DateTime::parse_from_rfc2822(text).ok());
+    let date = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|text| chrono::DateTime::parse_from_rfc2822(text).ok())
+    };
     let seconds = (date("retry-after")? - date("date")?).num_seconds();
     u32::try_from(seconds).ok().map(f64::from)
 }
@@ -237,36 +375,92 @@ mod tests {
     #[test]
     fn structured_codes_decide_before_the_status() {
         let openai = |kind: &str, code: &str, message: &str| json!({"error": {"type": kind, "code": code, "message": message, "param": null}});
-        assert_eq!(code(429, openai("insufficient_quota", "insufficient_quota", "You exceeded your current quota")), Code::CreditExhausted);
+        assert_eq!(
+            code(429, openai("insufficient_quota", "insufficient_quota", "You exceeded your current quota")),
+            Code::CreditExhausted
+        );
         assert_eq!(code(429, openai("requests", "rate_limit_exceeded", "Rate limit reached")), Code::RateLimited);
-        assert_eq!(code(400, openai("invalid_request_error", "context_length_exceeded", "too long")), Code::ContextLength);
+        assert_eq!(
+            code(400, openai("invalid_request_error", "context_length_exceeded", "too long")),
+            Code::ContextLength
+        );
         assert_eq!(code(401, openai("invalid_request_error", "invalid_api_key", "Incorrect API key")), Code::AuthError);
         assert_eq!(code(404, openai("invalid_request_error", "model_not_found", "no")), Code::ModelNotFound);
-        assert_eq!(code(400, openai("invalid_request_error", "unsupported_parameter", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")), Code::UnsupportedParameter);
+        assert_eq!(
+            code(
+                400,
+                openai(
+                    "invalid_request_error",
+                    "unsupported_parameter",
+                    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+                )
+            ),
+            Code::UnsupportedParameter
+        );
         assert_eq!(code(400, openai("invalid_request_error", "content_filter", "filtered")), Code::ContentFilter);
     }
 
     #[test]
     fn anthropic_types_are_known() {
-        let anthropic = |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
+        let anthropic =
+            |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
         assert_eq!(code(529, anthropic("overloaded_error", "Overloaded")), Code::ProviderError);
         assert_eq!(code(401, anthropic("authentication_error", "invalid x-api-key")), Code::AuthError);
         assert_eq!(code(404, anthropic("not_found_error", "model: claude-x")), Code::ModelNotFound);
-        assert_eq!(code(400, anthropic("invalid_request_error", "Your credit balance is too low to access the Anthropic API.")), Code::CreditExhausted);
-        assert_eq!(code(400, anthropic("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")), Code::ContextLength);
-        assert_eq!(code(400, anthropic("invalid_request_error", "max_tokens: 200000 > 64000, which is the maximum allowed number of output tokens")), Code::OutputCapTooHigh);
+        assert_eq!(
+            code(
+                400,
+                anthropic("invalid_request_error", "Your credit balance is too low to access the Anthropic API.")
+            ),
+            Code::CreditExhausted
+        );
+        assert_eq!(
+            code(400, anthropic("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")),
+            Code::ContextLength
+        );
+        assert_eq!(
+            code(
+                400,
+                anthropic(
+                    "invalid_request_error",
+                    "max_tokens: 200000 > 64000, which is the maximum allowed number of output tokens"
+                )
+            ),
+            Code::OutputCapTooHigh
+        );
     }
 
     #[test]
     fn other_dialects_are_read_by_status_and_words() {
         assert_eq!(code(402, json!({"error": {"message": "Insufficient Balance"}})), Code::CreditExhausted);
         assert_eq!(code(200, json!({"error": {"code": 402, "message": "Add credits"}})), Code::CreditExhausted);
-        assert_eq!(code(403, json!({"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}}})), Code::ContentFilter);
+        assert_eq!(
+            code(403, json!({"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}}})),
+            Code::ContentFilter
+        );
         assert_eq!(code(404, json!({"detail": "Not Found"})), Code::ModelNotFound);
-        assert_eq!(code(404, json!({"error": "model \"llama9\" not found, try pulling it first"})), Code::ModelNotFound);
-        assert_eq!(code(400, json!([{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "API key not valid. Please pass a valid API key."}}])), Code::AuthError);
-        assert_eq!(code(429, json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Quota"}})), Code::RateLimited);
-        assert_eq!(code(400, json!({"object": "error", "message": "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4000 in the messages, 1000 in the completion)."})), Code::ContextLength);
+        assert_eq!(
+            code(404, json!({"error": "model \"llama9\" not found, try pulling it first"})),
+            Code::ModelNotFound
+        );
+        assert_eq!(
+            code(
+                400,
+                json!([{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "API key not valid. Please pass a valid API key."}}])
+            ),
+            Code::AuthError
+        );
+        assert_eq!(
+            code(429, json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Quota"}})),
+            Code::RateLimited
+        );
+        assert_eq!(
+            code(
+                400,
+                json!({"object": "error", "message": "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4000 in the messages, 1000 in the completion)."})
+            ),
+            Code::ContextLength
+        );
         assert_eq!(code(500, json!({})), Code::ProviderError);
         assert_eq!(code(418, json!({"error": {"message": "teapot"}})), Code::Generic);
     }

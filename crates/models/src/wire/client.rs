@@ -96,14 +96,21 @@ impl WireClient {
         Ok(Pump::new(target.format, body, document, self.inner.limits, cancel, target.secret.clone()).into_stream())
     }
 
-    async fn start(&self, target: &Target, facts: &ModelFacts, request: &ChatRequest) -> Result<reqwest::Response, ModelError> {
+    async fn start(
+        &self,
+        target: &Target,
+        facts: &ModelFacts,
+        request: &ChatRequest,
+    ) -> Result<reqwest::Response, ModelError> {
         let response = match target.format {
             ApiFormat::Anthropic => self.post(target, &["v1", "messages"], &anthropic::body(facts, request)).await?,
             ApiFormat::OpenAi => {
                 let path = ["chat", "completions"];
                 match self.post(target, &path, &openai::body(facts, target.dialect, request, true)).await {
                     // A server that does not know `stream_options` answers without usage.
-                    Err(error) if matches!(error.status, Some(400 | 422)) && error.message.contains("stream_options") => {
+                    Err(error)
+                        if matches!(error.status, Some(400 | 422)) && error.message.contains("stream_options") =>
+                    {
                         self.post(target, &path, &openai::body(facts, target.dialect, request, false)).await?
                     }
                     other => other?,
@@ -117,15 +124,31 @@ impl WireClient {
     }
 
     /// Posts JSON; anything but a 2xx is a [`ModelError`].
-    pub(super) async fn post(&self, target: &Target, path: &[&str], body: &Value) -> Result<reqwest::Response, ModelError> {
+    pub(super) async fn post(
+        &self,
+        target: &Target,
+        path: &[&str],
+        body: &Value,
+    ) -> Result<reqwest::Response, ModelError> {
         let url = self.admit(target, path)?;
-        let bytes = serde_json::to_vec(body).map_err(|_| ModelError::new(ModelErrorCode::Generic, "The request could not be written as JSON."))?;
-        let request = self.http(target).post(url).header(CONTENT_TYPE, "application/json").header(ACCEPT, "text/event-stream, application/json").body(bytes);
+        let bytes = serde_json::to_vec(body)
+            .map_err(|_| ModelError::new(ModelErrorCode::Generic, "The request could not be written as JSON."))?;
+        let request = self
+            .http(target)
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream, application/json")
+            .body(bytes);
         self.send(target, request).await
     }
 
     /// Gets `path`; anything but a 2xx is a [`ModelError`].
-    pub(super) async fn get(&self, target: &Target, path: &[&str], query: Option<&str>) -> Result<reqwest::Response, ModelError> {
+    pub(super) async fn get(
+        &self,
+        target: &Target,
+        path: &[&str],
+        query: Option<&str>,
+    ) -> Result<reqwest::Response, ModelError> {
         let mut url = self.admit(target, path)?;
         url.set_query(query);
         let request = self.http(target).get(url).header(ACCEPT, "application/json");
@@ -135,7 +158,8 @@ impl WireClient {
     async fn send(&self, target: &Target, request: reqwest::RequestBuilder) -> Result<reqwest::Response, ModelError> {
         let request = request.headers(auth_headers(target)?);
         let sent = tokio::time::timeout(self.inner.limits.idle, request.send()).await;
-        let response = sent.map_err(|_| pump::idle(self.inner.limits.idle))?.map_err(|error| unreachable(&error, false))?;
+        let response =
+            sent.map_err(|_| pump::idle(self.inner.limits.idle))?.map_err(|error| unreachable(&error, false))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -143,7 +167,10 @@ impl WireClient {
         if status.is_redirection() {
             let mut error = ModelError::new(
                 ModelErrorCode::Generic,
-                format!("The provider answered with a redirect (HTTP {}), which is not followed. Check the base URL.", status.as_u16()),
+                format!(
+                    "The provider answered with a redirect (HTTP {}), which is not followed. Check the base URL.",
+                    status.as_u16()
+                ),
             );
             error.status = Some(status.as_u16());
             return Err(error);
@@ -157,7 +184,9 @@ impl WireClient {
     async fn read_up_to(&self, mut response: reqwest::Response, limit: usize) -> Result<Vec<u8>, ModelError> {
         let mut held = Vec::new();
         loop {
-            let piece = tokio::time::timeout(self.inner.limits.idle, response.chunk()).await.map_err(|_| pump::idle(self.inner.limits.idle))?;
+            let piece = tokio::time::timeout(self.inner.limits.idle, response.chunk())
+                .await
+                .map_err(|_| pump::idle(self.inner.limits.idle))?;
             match piece.map_err(|error| unreachable(&error, true))? {
                 Some(bytes) => {
                     let room = limit - held.len();
@@ -176,7 +205,10 @@ impl WireClient {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = self.read_up_to(response, limit + 1).await?;
         if body.len() > limit {
-            return Err(ModelError::new(ModelErrorCode::ProviderError, format!("The provider's answer is larger than {} KiB.", limit / 1_024)));
+            return Err(ModelError::new(
+                ModelErrorCode::ProviderError,
+                format!("The provider's answer is larger than {} KiB.", limit / 1_024),
+            ));
         }
         serde_json::from_slice(&body).map_err(|_| classify::refusal(status, &headers, &body))
     }
@@ -196,7 +228,10 @@ impl WireClient {
         }
         if target.demo {
             if self.inner.demo_base.as_ref() != Some(&target.base) {
-                return Err(ModelError::new(ModelErrorCode::ProviderUnreachable, "The demo model is not running. Start Tale with `tale dev --demo`."));
+                return Err(ModelError::new(
+                    ModelErrorCode::ProviderUnreachable,
+                    "The demo model is not running. Start Tale with `tale dev --demo`.",
+                ));
             }
             return Ok(url);
         }
@@ -220,8 +255,12 @@ fn auth_headers(target: &Target) -> Result<HeaderMap, ModelError> {
         ApiFormat::OpenAi => (AUTHORIZATION, format!("Bearer {key}")),
         ApiFormat::Anthropic => (reqwest::header::HeaderName::from_static("x-api-key"), key.to_owned()),
     };
-    let mut value = HeaderValue::from_str(&text)
-        .map_err(|_| ModelError::new(ModelErrorCode::AuthError, "The stored key contains characters that cannot be sent. Enter the key again."))?;
+    let mut value = HeaderValue::from_str(&text).map_err(|_| {
+        ModelError::new(
+            ModelErrorCode::AuthError,
+            "The stored key contains characters that cannot be sent. Enter the key again.",
+        )
+    })?;
     value.set_sensitive(true);
     headers.insert(name, value);
     Ok(headers)
@@ -229,10 +268,15 @@ fn auth_headers(target: &Target) -> Result<HeaderMap, ModelError> {
 
 fn host_refused(refused: &HostRefused) -> ModelError {
     let advice = match refused {
-        HostRefused::Private(_) => " An administrator of the deployment can admit private addresses with TALE_ALLOW_PRIVATE_PROVIDER_HOSTS=1.",
+        HostRefused::Private(_) => {
+            " An administrator of the deployment can admit private addresses with TALE_ALLOW_PRIVATE_PROVIDER_HOSTS=1."
+        }
         _ => "",
     };
-    ModelError::new(ModelErrorCode::ProviderUnreachable, format!("The provider's address is refused: {refused}.{advice}"))
+    ModelError::new(
+        ModelErrorCode::ProviderUnreachable,
+        format!("The provider's address is refused: {refused}.{advice}"),
+    )
 }
 
 /// A transport fault. `under_way` = the answer had begun.
@@ -256,4 +300,3 @@ fn unreachable(error: &reqwest::Error, under_way: bool) -> ModelError {
     }
     ModelError::new(ModelErrorCode::ProviderError, format!("The connection to {host} failed: {reason}."))
 }
-

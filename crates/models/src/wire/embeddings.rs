@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::Target;
 use super::client::WireClient;
 use super::error::{ModelError, ModelErrorCode};
-use super::Target;
 
 /// Largest answer: 64 texts of 4,096 numbers with room to spare.
 const MAX_EMBEDDING_BYTES: usize = 32 << 20;
@@ -68,17 +68,27 @@ fn read(value: &Value, wanted: usize) -> Result<EmbeddingAnswer, ModelError> {
     }
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; wanted];
     for (place, row) in rows.iter().enumerate() {
-        let at = row.get("index").and_then(Value::as_u64).and_then(|index| usize::try_from(index).ok()).unwrap_or(place);
-        let numbers = row.get("embedding").and_then(Value::as_array).ok_or_else(|| broken("The provider's answer holds a vector that is not a list of numbers.".to_owned()))?;
-        let vector: Option<Vec<f32>> = numbers.iter().map(|number| number.as_f64().map(|number| number as f32).filter(|number| number.is_finite())).collect();
-        let vector = vector.ok_or_else(|| broken("The provider's answer holds a vector that is not a list of numbers.".to_owned()))?;
+        let at =
+            row.get("index").and_then(Value::as_u64).and_then(|index| usize::try_from(index).ok()).unwrap_or(place);
+        let numbers = row
+            .get("embedding")
+            .and_then(Value::as_array)
+            .ok_or_else(|| broken("The provider's answer holds a vector that is not a list of numbers.".to_owned()))?;
+        let vector: Option<Vec<f32>> = numbers
+            .iter()
+            .map(|number| number.as_f64().map(|number| number as f32).filter(|number| number.is_finite()))
+            .collect();
+        let vector = vector
+            .ok_or_else(|| broken("The provider's answer holds a vector that is not a list of numbers.".to_owned()))?;
         match vectors.get_mut(at) {
             Some(slot @ None) => *slot = Some(vector),
             _ => return Err(broken("The provider numbered its vectors wrongly.".to_owned())),
         }
     }
     let vectors: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
-    vectors.map(|vectors| EmbeddingAnswer { vectors }).ok_or_else(|| broken("The provider numbered its vectors wrongly.".to_owned()))
+    vectors
+        .map(|vectors| EmbeddingAnswer { vectors })
+        .ok_or_else(|| broken("The provider numbered its vectors wrongly.".to_owned()))
 }
 
 /// Whether a refusal is about the number of texts, and the cap it names (IDX-10).
@@ -87,9 +97,24 @@ fn texts_cap(error: &ModelError, sent: usize) -> Option<Option<usize>> {
         return None;
     }
     let lower = error.message.to_lowercase();
-    let about_count = ["batch size", "batch_size", "maximum batch", "number of inputs", "array length", "too many inputs", "at most", "maximum number of", "inputs must", "texts", "list should have", "items after validation", "should not be larger than", "array too long"]
-        .iter()
-        .any(|needle| lower.contains(needle));
+    let about_count = [
+        "batch size",
+        "batch_size",
+        "maximum batch",
+        "number of inputs",
+        "array length",
+        "too many inputs",
+        "at most",
+        "maximum number of",
+        "inputs must",
+        "texts",
+        "list should have",
+        "items after validation",
+        "should not be larger than",
+        "array too long",
+    ]
+    .iter()
+    .any(|needle| lower.contains(needle));
     if !about_count {
         return None;
     }
@@ -107,17 +132,29 @@ mod tests {
 
     #[test]
     fn vectors_are_put_in_the_order_of_their_texts() {
-        let answer = read(&json!({ "data": [{ "index": 1, "embedding": [2.0] }, { "index": 0, "embedding": [1.0] }] }), 2).unwrap();
+        let answer =
+            read(&json!({ "data": [{ "index": 1, "embedding": [2.0] }, { "index": 0, "embedding": [1.0] }] }), 2)
+                .unwrap();
         assert_eq!(answer.vectors, [[1.0], [2.0]]);
         assert!(read(&json!({ "data": [{ "index": 0, "embedding": [1.0] }] }), 2).is_err());
-        assert!(read(&json!({ "data": [{ "index": 0, "embedding": [1.0] }, { "index": 0, "embedding": [1.0] }] }), 2).is_err());
+        assert!(
+            read(&json!({ "data": [{ "index": 0, "embedding": [1.0] }, { "index": 0, "embedding": [1.0] }] }), 2)
+                .is_err()
+        );
         assert!(read(&json!({ "data": [{ "index": 0, "embedding": "AAAA" }] }), 1).is_err());
     }
 
     #[test]
     fn a_cap_is_learned_from_the_wording() {
-        let refusal = |message: &str| ModelError { status: Some(400), ..ModelError::new(ModelErrorCode::Generic, message) };
-        assert_eq!(texts_cap(&refusal("Value error, batch size is invalid, it should not be larger than 10.: input.contents"), 64), Some(Some(10)));
+        let refusal =
+            |message: &str| ModelError { status: Some(400), ..ModelError::new(ModelErrorCode::Generic, message) };
+        assert_eq!(
+            texts_cap(
+                &refusal("Value error, batch size is invalid, it should not be larger than 10.: input.contents"),
+                64
+            ),
+            Some(Some(10))
+        );
         assert_eq!(texts_cap(&refusal("batch size 64 > maximum allowed batch size 32"), 64), Some(Some(32)));
         assert_eq!(texts_cap(&refusal("too many inputs"), 64), Some(None));
         assert_eq!(texts_cap(&refusal("unknown model"), 64), None);

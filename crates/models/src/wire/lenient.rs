@@ -105,7 +105,8 @@ mod tests {
         assert_eq!(read("\"a\"").text, "a");
         assert_eq!(read("null"), LenientText::default());
         assert_eq!(read("{\"x\":1}"), LenientText::default());
-        let parts = read(r#"[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"yes"}]"#);
+        let parts =
+            read(r#"[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"yes"}]"#);
         assert_eq!((parts.text.as_str(), parts.thinking.as_str()), ("yes", "hm"));
     }
 }

@@ -76,14 +76,17 @@ impl WireClient {
 }
 
 fn parse(value: &Value) -> Result<Vec<ListedModel>, ModelError> {
-    let entries = value
-        .get("data")
-        .or_else(|| value.get("models"))
-        .unwrap_or(value)
-        .as_array()
-        .ok_or_else(|| ModelError::new(ModelErrorCode::Generic, "The provider's answer is not a list of models. Check the base URL, or enter the model ids by hand."))?;
+    let entries = value.get("data").or_else(|| value.get("models")).unwrap_or(value).as_array().ok_or_else(|| {
+        ModelError::new(
+            ModelErrorCode::Generic,
+            "The provider's answer is not a list of models. Check the base URL, or enter the model ids by hand.",
+        )
+    })?;
     if entries.len() > MAX_LIST_ENTRIES {
-        return Err(ModelError::new(ModelErrorCode::Generic, format!("The provider lists more than {MAX_LIST_ENTRIES} models.")));
+        return Err(ModelError::new(
+            ModelErrorCode::Generic,
+            format!("The provider lists more than {MAX_LIST_ENTRIES} models."),
+        ));
     }
     let mut models: Vec<ListedModel> = entries.iter().filter_map(entry).collect();
     models.sort_by(|a, b| a.id.cmp(&b.id));
@@ -112,7 +115,9 @@ fn entry(value: &Value) -> Option<ListedModel> {
     let inputs = words(value, &["/architecture/input_modalities", "/modalities/input", "/input_modalities"]);
     let parameters = words(value, &["/supported_parameters"]);
     let tags = words(value, &["/tags"]);
-    let told = |list: &Option<Vec<&str>>, names: &[&str]| list.as_ref().map(|list| names.iter().any(|name| list.contains(name)));
+    let told = |list: &Option<Vec<&str>>, names: &[&str]| {
+        list.as_ref().map(|list| names.iter().any(|name| list.contains(name)))
+    };
     let price = |name: &str| {
         let per_token = value.pointer(name)?;
         let per_token = per_token.as_f64().or_else(|| per_token.as_str().and_then(|text| text.parse().ok()))?;
@@ -126,10 +131,23 @@ fn entry(value: &Value) -> Option<ListedModel> {
             .find_map(|key| value.get(*key).and_then(Value::as_str))
             .filter(|name| *name != id && !name.is_empty() && !name.starts_with("models/"))
             .map(|name| name.chars().take(100).collect()),
-        context_window: number(&["/context_length", "/context_window", "/max_model_len", "/max_context_length", "/max_input_tokens"]),
-        max_output_tokens: number(&["/top_provider/max_completion_tokens", "/max_output_tokens", "/max_completion_tokens", "/max_tokens"]),
+        context_window: number(&[
+            "/context_length",
+            "/context_window",
+            "/max_model_len",
+            "/max_context_length",
+            "/max_input_tokens",
+        ]),
+        max_output_tokens: number(&[
+            "/top_provider/max_completion_tokens",
+            "/max_output_tokens",
+            "/max_completion_tokens",
+            "/max_tokens",
+        ]),
         kind: kind(value, id, outputs.as_deref()),
-        vision: told(&inputs, &["image"]).or_else(|| told(&tags, &["vision"])).or_else(|| value.pointer("/capabilities/vision").and_then(Value::as_bool)),
+        vision: told(&inputs, &["image"])
+            .or_else(|| told(&tags, &["vision"]))
+            .or_else(|| value.pointer("/capabilities/vision").and_then(Value::as_bool)),
         tools: told(&parameters, &["tools"])
             .or_else(|| told(&tags, &["tool-use"]))
             .or_else(|| value.pointer("/capabilities/function_calling").and_then(Value::as_bool)),
@@ -147,7 +165,9 @@ fn words<'a>(value: &'a Value, paths: &[&str]) -> Option<Vec<&'a str>> {
 fn kind(value: &Value, id: &str, outputs: Option<&[&str]>) -> ListedKind {
     match value.get("type").and_then(Value::as_str) {
         Some("embedding" | "embeddings") => return ListedKind::Embedding,
-        Some("transcription" | "image" | "audio" | "speech" | "rerank" | "reranking" | "moderation" | "video") => return ListedKind::Other,
+        Some("transcription" | "image" | "audio" | "speech" | "rerank" | "reranking" | "moderation" | "video") => {
+            return ListedKind::Other;
+        }
         Some("language" | "chat" | "llm") => return ListedKind::Chat,
         _ => {}
     }
@@ -161,7 +181,21 @@ fn kind(value: &Value, id: &str, outputs: Option<&[&str]>) -> ListedKind {
     let has = |needles: &[&str]| needles.iter().any(|needle| lower.contains(needle));
     if has(&["embed", "bge-", "e5-", "minilm", "gte-"]) {
         ListedKind::Embedding
-    } else if has(&["whisper", "tts", "dall-e", "transcribe", "gpt-image", "moderation", "rerank", "realtime", "sora", "imagen", "veo-", "stable-diffusion", "flux"]) {
+    } else if has(&[
+        "whisper",
+        "tts",
+        "dall-e",
+        "transcribe",
+        "gpt-image",
+        "moderation",
+        "rerank",
+        "realtime",
+        "sora",
+        "imagen",
+        "veo-",
+        "stable-diffusion",
+        "flux",
+    ]) {
         ListedKind::Other
     } else {
         ListedKind::Chat
@@ -177,11 +211,14 @@ mod tests {
     #[test]
     fn the_common_shapes_of_lists_are_read() {
         let openai = parse(&json!({ "object": "list", "data": [{ "id": "gpt-4o", "object": "model" }, { "id": "text-embedding-3-small" }, { "id": "whisper-1" }, { "id": "gpt-4o" }] })).unwrap();
-        assert_eq!(openai.iter().map(|m| (m.id.as_str(), m.kind)).collect::<Vec<_>>(), [
-            ("gpt-4o", ListedKind::Chat),
-            ("text-embedding-3-small", ListedKind::Embedding),
-            ("whisper-1", ListedKind::Other),
-        ]);
+        assert_eq!(
+            openai.iter().map(|m| (m.id.as_str(), m.kind)).collect::<Vec<_>>(),
+            [
+                ("gpt-4o", ListedKind::Chat),
+                ("text-embedding-3-small", ListedKind::Embedding),
+                ("whisper-1", ListedKind::Other),
+            ]
+        );
         let vllm = parse(&json!({ "data": [{ "id": "qwen", "max_model_len": 32768 }] })).unwrap();
         assert_eq!(vllm[0].context_window, Some(32_768));
         let router = parse(&json!({ "data": [{
@@ -190,12 +227,16 @@ mod tests {
             "supported_parameters": ["tools", "max_tokens"],
             "pricing": { "prompt": "0.000003", "completion": "0.000015" },
             "top_provider": { "max_completion_tokens": 64000 },
-        }] })).unwrap();
+        }] }))
+        .unwrap();
         let model = &router[0];
         assert_eq!((model.vision, model.tools, model.reasoning), (Some(true), Some(true), Some(false)));
         assert_eq!(model.prices, [Some(3.0), Some(15.0), None]);
         assert_eq!((model.context_window, model.max_output_tokens), (Some(1_000_000), Some(64_000)));
-        assert_eq!(parse(&json!({ "models": [{ "name": "models/gemini-2.5-flash" }] })).unwrap()[0].id, "gemini-2.5-flash");
+        assert_eq!(
+            parse(&json!({ "models": [{ "name": "models/gemini-2.5-flash" }] })).unwrap()[0].id,
+            "gemini-2.5-flash"
+        );
         assert!(parse(&json!({ "hello": 1 })).is_err());
     }
 }

@@ -40,7 +40,10 @@ impl Allowance {
         if held < self.calls {
             return Ok(());
         }
-        Err(ModelError::new(ModelErrorCode::ProviderError, format!("The model made more than {} tool calls in one answer, so the answer was broken off.", self.calls)))
+        Err(ModelError::new(
+            ModelErrorCode::ProviderError,
+            format!("The model made more than {} tool calls in one answer, so the answer was broken off.", self.calls),
+        ))
     }
 }
 
@@ -65,7 +68,12 @@ impl Decoder {
         }
     }
 
-    fn data(&mut self, data: &str, allowance: &mut Allowance, out: &mut VecDeque<StreamEvent>) -> Result<(), ModelError> {
+    fn data(
+        &mut self,
+        data: &str,
+        allowance: &mut Allowance,
+        out: &mut VecDeque<StreamEvent>,
+    ) -> Result<(), ModelError> {
         match self {
             Self::OpenAi(decoder) => decoder.data(data, allowance, out),
             Self::Anthropic(decoder) => decoder.data(data, allowance, out),
@@ -132,7 +140,11 @@ impl Pump {
     ) -> Self {
         Self {
             body: Some(body),
-            framing: if document { Framing::Document(Vec::new()) } else { Framing::Events(SseParser::new(limits.event_bytes)) },
+            framing: if document {
+                Framing::Document(Vec::new())
+            } else {
+                Framing::Events(SseParser::new(limits.event_bytes))
+            },
             decoder: Decoder::new(format),
             allowance: Allowance::new(&limits),
             ready: VecDeque::new(),
@@ -207,7 +219,10 @@ impl Pump {
             Ok(None) => self.finish(),
             Err(_) if until == self.deadline => Err(ModelError::new(
                 ModelErrorCode::ProviderError,
-                format!("The answer took longer than {} minutes, so it was broken off.", self.limits.total.as_secs() / 60),
+                format!(
+                    "The answer took longer than {} minutes, so it was broken off.",
+                    self.limits.total.as_secs() / 60
+                ),
             )),
             Err(_) => Err(idle(self.limits.idle)),
         }
@@ -240,14 +255,20 @@ impl Pump {
             }
             match self.decoder.data(&event.data, &mut self.allowance, &mut self.ready) {
                 // Some servers end events with a single line feed; each line is then a document.
-                Err(_) if event.data.contains('\n') && event.data.lines().all(|line| serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok() || line == "[DONE]") => {
+                Err(_)
+                    if event.data.contains('\n')
+                        && event.data.lines().all(|line| {
+                            serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok() || line == "[DONE]"
+                        }) =>
+                {
                     for line in event.data.lines() {
                         self.decoder.data(line, &mut self.allowance, &mut self.ready)?;
                     }
                 }
                 // Words instead of JSON in an event that is called an error.
                 Err(_) if event.name == "error" => {
-                    let value = serde_json::from_str(&event.data).unwrap_or_else(|_| serde_json::json!({ "error": event.data }));
+                    let value = serde_json::from_str(&event.data)
+                        .unwrap_or_else(|_| serde_json::json!({ "error": event.data }));
                     return Err(classify::from_value(None, &value));
                 }
                 Err(error) => return Err(error),
@@ -300,12 +321,18 @@ impl Pump {
 
 /// The connection ended before the answer did.
 pub(super) fn broken_off() -> ModelError {
-    ModelError::new(ModelErrorCode::ProviderError, "The connection to the provider ended before the answer was complete.")
+    ModelError::new(
+        ModelErrorCode::ProviderError,
+        "The connection to the provider ended before the answer was complete.",
+    )
 }
 
 /// Nothing came for too long.
 pub(super) fn idle(wait: Duration) -> ModelError {
-    ModelError::new(ModelErrorCode::ProviderError, format!("The provider sent nothing for {} seconds, so the request was given up.", wait.as_secs()))
+    ModelError::new(
+        ModelErrorCode::ProviderError,
+        format!("The provider sent nothing for {} seconds, so the request was given up.", wait.as_secs()),
+    )
 }
 
 fn large_event(error: SseTooLarge) -> ModelError {
@@ -384,11 +411,13 @@ mod tests {
     async fn a_model_that_never_stops_is_stopped() {
         let forever = stream::repeat_with(|| ok(TEXT)).boxed();
         let limits = WireLimits { stream_bytes: 10_000, ..WireLimits::default() };
-        let (_, error) = collect(Pump::new(ApiFormat::OpenAi, forever, false, limits, CancellationToken::new(), None)).await;
+        let (_, error) =
+            collect(Pump::new(ApiFormat::OpenAi, forever, false, limits, CancellationToken::new(), None)).await;
         assert!(error.unwrap().message.contains("broken off"));
         let forever = stream::repeat_with(|| ok(TEXT)).boxed();
         let limits = WireLimits { answer_bytes: 1_000, ..WireLimits::default() };
-        let (events, error) = collect(Pump::new(ApiFormat::OpenAi, forever, false, limits, CancellationToken::new(), None)).await;
+        let (events, error) =
+            collect(Pump::new(ApiFormat::OpenAi, forever, false, limits, CancellationToken::new(), None)).await;
         assert!(error.is_some() && events.len() <= 1_000 / "Grüße 🦀".len());
     }
 
@@ -396,7 +425,8 @@ mod tests {
     async fn cancelling_ends_the_stream_without_an_error() {
         let cancel = CancellationToken::new();
         let body = stream::iter(vec![ok(TEXT)]).chain(stream::pending()).boxed();
-        let mut stream = Pump::new(ApiFormat::OpenAi, body, false, WireLimits::default(), cancel.clone(), None).into_stream();
+        let mut stream =
+            Pump::new(ApiFormat::OpenAi, body, false, WireLimits::default(), cancel.clone(), None).into_stream();
         assert!(stream.next().await.is_some());
         cancel.cancel();
         assert!(stream.next().await.is_none());
@@ -412,7 +442,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_error_event_is_an_error_whatever_its_shape() {
-        for text in ["event: error\ndata: {\"message\":\"credit balance is too low\"}\n\n", "event: error\ndata: credit balance is too low\n\n"] {
+        for text in [
+            "event: error\ndata: {\"message\":\"credit balance is too low\"}\n\n",
+            "event: error\ndata: credit balance is too low\n\n",
+        ] {
             let (_, error) = collect(pump(vec![ok(TEXT), ok(text)], WireLimits::default())).await;
             assert_eq!(error.unwrap().code, ModelErrorCode::CreditExhausted);
         }
@@ -420,10 +453,20 @@ mod tests {
 
     #[tokio::test]
     async fn a_json_document_with_status_200_is_an_answer_or_an_error() {
-        let read = |text: &'static str| Pump::new(ApiFormat::OpenAi, stream::iter(vec![ok(text)]).boxed(), true, WireLimits::default(), CancellationToken::new(), None);
+        let read = |text: &'static str| {
+            Pump::new(
+                ApiFormat::OpenAi,
+                stream::iter(vec![ok(text)]).boxed(),
+                true,
+                WireLimits::default(),
+                CancellationToken::new(),
+                None,
+            )
+        };
         let (_, error) = collect(read("{\"error\":{\"message\":\"nope\",\"code\":\"invalid_api_key\"}}")).await;
         assert_eq!(error.unwrap().code, ModelErrorCode::AuthError);
-        let (events, error) = collect(read("{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}")).await;
+        let (events, error) =
+            collect(read("{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}")).await;
         assert_eq!((events.len(), error), (2, None));
     }
 }

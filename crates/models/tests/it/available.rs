@@ -2,7 +2,9 @@ use futures::StreamExt;
 use secrecy::SecretString;
 use tale_core::net::HostPolicy;
 use tale_core::problem::Code;
-use tale_models::{ApiFormat, AuthMethod, ChatMessage, ChatRequest, CredentialChange, NewCredential, NewProvider, StreamEvent};
+use tale_models::{
+    ApiFormat, AuthMethod, ChatMessage, ChatRequest, CredentialChange, NewCredential, NewProvider, StreamEvent,
+};
 use tale_testkit::upstream::{FakeUpstream, Reply};
 use tokio_util::sync::CancellationToken;
 
@@ -15,14 +17,24 @@ async fn a_model_is_found_by_id_and_by_provider_and_called() {
     let (models, org, actor) = (&room.models, room.org, &room.actor);
     let specs = vec![chat_model("shared"), chat_model("only-a"), embedding_model("vec", 8)];
     models.create_provider(org, actor, new_provider("a", &upstream.openai_base(), specs)).await.unwrap();
-    let anthropic = NewProvider { api_format: ApiFormat::Anthropic, ..new_provider("b", &upstream.anthropic_base(), vec![chat_model("shared")]) };
+    let anthropic = NewProvider {
+        api_format: ApiFormat::Anthropic,
+        ..new_provider("b", &upstream.anthropic_base(), vec![chat_model("shared")])
+    };
     models.create_provider(org, actor, anthropic).await.unwrap();
-    let ids: Vec<(String, String)> = models.chat_models(org).await.unwrap().into_iter().map(|entry| (entry.provider_slug, entry.id)).collect();
-    assert_eq!(ids, [("a", "shared"), ("a", "only-a"), ("b", "shared")].map(|(slug, id)| (slug.to_owned(), id.to_owned())));
+    let ids: Vec<(String, String)> =
+        models.chat_models(org).await.unwrap().into_iter().map(|entry| (entry.provider_slug, entry.id)).collect();
+    assert_eq!(
+        ids,
+        [("a", "shared"), ("a", "only-a"), ("b", "shared")].map(|(slug, id)| (slug.to_owned(), id.to_owned()))
+    );
 
     assert_eq!(models.resolve_chat(org, "only-a", None).await.unwrap().provider_slug, "a");
     let ambiguous = models.resolve_chat(org, "shared", None).await.unwrap_err();
-    assert_eq!((ambiguous.code, &ambiguous.data.unwrap()["providers"]), (Code::ChatModelAmbiguous, &serde_json::json!(["a", "b"])));
+    assert_eq!(
+        (ambiguous.code, &ambiguous.data.unwrap()["providers"]),
+        (Code::ChatModelAmbiguous, &serde_json::json!(["a", "b"]))
+    );
     for (model, provider, code) in [
         ("nope", None, Code::ChatModelUnknown),
         ("vec", None, Code::ChatModelUnknown),
@@ -65,7 +77,8 @@ async fn shipped_models_appear_with_a_credential_narrowed_by_its_allowlist() {
         enabled: true,
     };
     models.create_credential(org, actor, "anthropic", new("SET", &["claude-haiku-4-5"])).await.unwrap();
-    let missing = models.create_credential(org, actor, "anthropic", new("MISSING", &["claude-sonnet-4-5"])).await.unwrap();
+    let missing =
+        models.create_credential(org, actor, "anthropic", new("MISSING", &["claude-sonnet-4-5"])).await.unwrap();
     // The union of the enabled credentials is what can be reached (MOD-54).
     let ids: Vec<String> = models.chat_models(org).await.unwrap().into_iter().map(|entry| entry.id).collect();
     assert_eq!(ids, ["claude-sonnet-4-5", "claude-haiku-4-5"]);
@@ -98,7 +111,15 @@ async fn the_demo_exists_only_while_it_runs_and_its_address_is_never_stored() {
     assert!(entry.demo && entry.tags.contains(&"demo"));
     let outcome = models.test_provider(org, "tale-demo", None, None).await.unwrap();
     assert!(outcome.result.unwrap().contains("not a language model"));
-    let refused = NewCredential { name: "x".into(), auth_method: AuthMethod::ApiKey, api_key: Some(SecretString::from(KEY)), secret_env: None, endpoint: None, model_allowlist: vec![], enabled: true };
+    let refused = NewCredential {
+        name: "x".into(),
+        auth_method: AuthMethod::ApiKey,
+        api_key: Some(SecretString::from(KEY)),
+        secret_env: None,
+        endpoint: None,
+        model_allowlist: vec![],
+        enabled: true,
+    };
     assert_eq!(models.create_credential(org, actor, "tale-demo", refused).await.unwrap_err().code, Code::InvalidBody);
     // The same organization in a process without the demo: shown, and not on offer.
     let other = Room { models: without.models, ..without };
@@ -118,8 +139,16 @@ async fn the_demo_searches_then_quotes_over_the_wire() {
     let room = Room::with(HostPolicy::PublicOnly, Some(base)).await;
     room.models.install_demo(room.org, &room.actor).await.unwrap();
     let resolved = room.models.resolve_chat(room.org, "tale-demo", None).await.unwrap();
-    let tool = ToolSpec { name: "rag_search".into(), description: String::new(), parameters: std::sync::Arc::new(serde_json::json!({ "type": "object" })) };
-    let mut request = ChatRequest { messages: vec![ChatMessage::user("How long is the notice period?")], tools: vec![tool], ..ChatRequest::default() };
+    let tool = ToolSpec {
+        name: "rag_search".into(),
+        description: String::new(),
+        parameters: std::sync::Arc::new(serde_json::json!({ "type": "object" })),
+    };
+    let mut request = ChatRequest {
+        messages: vec![ChatMessage::user("How long is the notice period?")],
+        tools: vec![tool],
+        ..ChatRequest::default()
+    };
     let mut call: Option<ToolCall> = None;
     let mut stream = room.models.stream(&resolved, request.clone(), CancellationToken::new()).await.unwrap();
     while let Some(event) = stream.next().await {
@@ -130,8 +159,17 @@ async fn the_demo_searches_then_quotes_over_the_wire() {
     let call = call.unwrap();
     assert_eq!(call.arguments, r#"{"action":"search","limit":6,"query":"long notice period"}"#);
     let rows = serde_json::json!({ "rows": [{ "cite": 1, "title": "Contract", "snippet": "The notice period is three months." }] });
-    request.messages.push(ChatMessage::Assistant { text: String::new(), reasoning: vec![], tool_calls: vec![call.clone()] });
-    request.messages.push(ChatMessage::ToolResult { id: call.id, name: call.name, content: rows.to_string(), is_error: false });
+    request.messages.push(ChatMessage::Assistant {
+        text: String::new(),
+        reasoning: vec![],
+        tool_calls: vec![call.clone()],
+    });
+    request.messages.push(ChatMessage::ToolResult {
+        id: call.id,
+        name: call.name,
+        content: rows.to_string(),
+        is_error: false,
+    });
     let mut stream = room.models.stream(&resolved, request, CancellationToken::new()).await.unwrap();
     let mut pieces = Vec::new();
     while let Some(event) = stream.next().await {

@@ -5,7 +5,9 @@ use async_trait::async_trait;
 use sqlx::PgConnection;
 use tale_core::ids::OrgId;
 use tale_core::problem::{Code, Problem};
-use tale_models::{ApiFormat, AuthMethod, EmbedError, EmbedPurpose, EmbeddingChanged, EmbeddingConfig, NewCredential, NewProvider};
+use tale_models::{
+    ApiFormat, AuthMethod, EmbedError, EmbedPurpose, EmbeddingChanged, EmbeddingConfig, NewCredential, NewProvider,
+};
 use tale_testkit::upstream::{FakeUpstream, Reply, hash_vector};
 
 use crate::support::{Room, chat_model, embedding_model, new_provider};
@@ -18,7 +20,12 @@ struct Listener {
 
 #[async_trait]
 impl EmbeddingChanged for Listener {
-    async fn embedding_changed(&self, _conn: &mut PgConnection, _org: OrgId, config: Option<&EmbeddingConfig>) -> Result<u64, Problem> {
+    async fn embedding_changed(
+        &self,
+        _conn: &mut PgConnection,
+        _org: OrgId,
+        config: Option<&EmbeddingConfig>,
+    ) -> Result<u64, Problem> {
         if *self.refuse.lock().unwrap() {
             return Err(Problem::new(Code::EmbeddingWidthConflict, "8 is not 16."));
         }
@@ -33,7 +40,14 @@ fn config(slug: &str, model: &str, dimensions: u32) -> EmbeddingConfig {
 
 async fn ready(upstream: &FakeUpstream) -> Room {
     let room = Room::new().await;
-    room.models.create_provider(room.org, &room.actor, new_provider("p", &upstream.openai_base(), vec![embedding_model("vec", 8)])).await.unwrap();
+    room.models
+        .create_provider(
+            room.org,
+            &room.actor,
+            new_provider("p", &upstream.openai_base(), vec![embedding_model("vec", 8)]),
+        )
+        .await
+        .unwrap();
     room.models.set_embedding(room.org, &room.actor, config("p", "vec", 8)).await.unwrap();
     room
 }
@@ -51,7 +65,10 @@ async fn setting_and_removing_it_is_heard_audited_and_atomic() {
     models.on_embedding_changed(listener.clone());
     assert_eq!(models.set_embedding(org, actor, config("p", "vec", 16)).await.unwrap(), 3);
     *listener.refuse.lock().unwrap() = true;
-    assert_eq!(models.set_embedding(org, actor, config("p", "vec", 8)).await.unwrap_err().code, Code::EmbeddingWidthConflict);
+    assert_eq!(
+        models.set_embedding(org, actor, config("p", "vec", 8)).await.unwrap_err().code,
+        Code::EmbeddingWidthConflict
+    );
     assert_eq!(models.embedding(org).await.unwrap().unwrap().dimensions, 16);
     *listener.refuse.lock().unwrap() = false;
     models.clear_embedding(org, actor).await.unwrap();
@@ -67,7 +84,10 @@ async fn only_providers_that_make_vectors_and_hold_a_credential_are_accepted() {
     let upstream = FakeUpstream::start().await;
     let room = ready(&upstream).await;
     let (models, org, actor) = (&room.models, room.org, &room.actor);
-    let anthropic = NewProvider { api_format: ApiFormat::Anthropic, ..new_provider("b", &upstream.anthropic_base(), vec![chat_model("m")]) };
+    let anthropic = NewProvider {
+        api_format: ApiFormat::Anthropic,
+        ..new_provider("b", &upstream.anthropic_base(), vec![chat_model("m")])
+    };
     models.create_provider(org, actor, anthropic).await.unwrap();
     for (slug, model, dimensions, code) in [
         ("nope", "vec", 8, Code::ProviderUnknown),
@@ -77,10 +97,20 @@ async fn only_providers_that_make_vectors_and_hold_a_credential_are_accepted() {
         ("p", "vec", 0, Code::InvalidBody),
         ("p", " ", 8, Code::InvalidBody),
     ] {
-        assert_eq!(models.set_embedding(org, actor, config(slug, model, dimensions)).await.unwrap_err().code, code, "{slug}");
+        assert_eq!(
+            models.set_embedding(org, actor, config(slug, model, dimensions)).await.unwrap_err().code,
+            code,
+            "{slug}"
+        );
     }
     let openai = NewCredential {
-        name: "o".into(), auth_method: AuthMethod::Env, api_key: None, secret_env: Some("TALE_PROVIDER_KEY_O".into()), endpoint: None, model_allowlist: vec![], enabled: true,
+        name: "o".into(),
+        auth_method: AuthMethod::Env,
+        api_key: None,
+        secret_env: Some("TALE_PROVIDER_KEY_O".into()),
+        endpoint: None,
+        model_allowlist: vec![],
+        enabled: true,
     };
     models.create_credential(org, actor, "openai", openai).await.unwrap();
     let unlisted = models.set_embedding(org, actor, config("openai", "made-up", 1536)).await.unwrap_err();
@@ -94,7 +124,10 @@ async fn only_providers_that_make_vectors_and_hold_a_credential_are_accepted() {
     // The key of the chosen provider is not set in this process.
     models.set_embedding(org, actor, config("openai", "text-embedding-3-small", 1536)).await.unwrap();
     let rejected = models.embed(org, &texts(1), EmbedPurpose::Search).await.unwrap_err();
-    assert!(matches!(&rejected, EmbedError::CredentialRejected(why) if why.contains("TALE_PROVIDER_KEY_O")), "{rejected:?}");
+    assert!(
+        matches!(&rejected, EmbedError::CredentialRejected(why) if why.contains("TALE_PROVIDER_KEY_O")),
+        "{rejected:?}"
+    );
 }
 
 #[tokio::test]
@@ -106,7 +139,9 @@ async fn vectors_come_in_order_and_a_cap_is_learned_once() {
     let vectors = room.models.embed(room.org, &texts, EmbedPurpose::Index).await.unwrap();
     assert_eq!(vectors.len(), 40);
     assert!(vectors.iter().zip(&texts).all(|(vector, text)| *vector == hash_vector(text, 8)));
-    let sizes = |upstream: &FakeUpstream| -> Vec<usize> { upstream.requests().iter().map(|request| request.body["input"].as_array().unwrap().len()).collect() };
+    let sizes = |upstream: &FakeUpstream| -> Vec<usize> {
+        upstream.requests().iter().map(|request| request.body["input"].as_array().unwrap().len()).collect()
+    };
     assert_eq!(sizes(&upstream), [40, 10, 10, 10, 10]);
     room.models.embed(room.org, &texts[..12], EmbedPurpose::Search).await.unwrap();
     assert_eq!(sizes(&upstream)[5..], [10, 2]);
@@ -154,5 +189,8 @@ async fn each_kind_of_failure_has_its_class() {
     let problem = Problem::from(width);
     assert_eq!(problem.code, Code::EmbeddingWidthConflict);
     room.models.clear_embedding(room.org, &room.actor).await.unwrap();
-    assert!(matches!(room.models.embed(room.org, &texts(1), EmbedPurpose::Search).await, Err(EmbedError::NotConfigured)));
+    assert!(matches!(
+        room.models.embed(room.org, &texts(1), EmbedPurpose::Search).await,
+        Err(EmbedError::NotConfigured)
+    ));
 }

@@ -2,7 +2,10 @@ use secrecy::SecretString;
 use tale_core::ids::{CredentialId, OrgId};
 use tale_core::net::HostPolicy;
 use tale_core::problem::Code;
-use tale_models::{AuthMethod, CredentialChange, DiscoverRequest, ApiFormat, EmbeddingConfig, ModelErrorCode, NewCredential, NewProvider, ProviderChange, ProviderKind};
+use tale_models::{
+    ApiFormat, AuthMethod, CredentialChange, DiscoverRequest, EmbeddingConfig, ModelErrorCode, NewCredential,
+    NewProvider, ProviderChange, ProviderKind,
+};
 use tale_testkit::upstream::{FakeUpstream, Reply};
 
 use crate::support::{KEY, Room, chat_model, embedding_model, new_provider, organization};
@@ -20,23 +23,45 @@ fn key_credential(name: &str, key: &str) -> NewCredential {
 }
 
 fn env_credential(name: &str, variable: &str) -> NewCredential {
-    NewCredential { auth_method: AuthMethod::Env, api_key: None, secret_env: Some(variable.into()), ..key_credential(name, "") }
+    NewCredential {
+        auth_method: AuthMethod::Env,
+        api_key: None,
+        secret_env: Some(variable.into()),
+        ..key_credential(name, "")
+    }
 }
 
 #[tokio::test]
 async fn a_custom_provider_and_its_credential_are_made_together_and_the_key_stays_hidden() {
     let room = Room::new().await;
-    let view = room.models.create_provider(room.org, &room.actor, new_provider("local", "http://127.0.0.1:9/v1/", vec![chat_model("m1")])).await.unwrap();
+    let view = room
+        .models
+        .create_provider(room.org, &room.actor, new_provider("local", "http://127.0.0.1:9/v1/", vec![chat_model("m1")]))
+        .await
+        .unwrap();
     assert_eq!(view.provider.base_url.as_ref().unwrap().as_str(), "http://127.0.0.1:9/v1");
     let credential = &view.credentials[0];
-    assert_eq!((credential.name.as_str(), credential.masked.as_deref(), credential.is_default), ("Provider local", Some("sk-t…89"), true));
-    let stored: String = sqlx::query_scalar("SELECT secret FROM app.credentials WHERE id = $1").bind(credential.id).fetch_one(&room.db.app).await.unwrap();
+    assert_eq!(
+        (credential.name.as_str(), credential.masked.as_deref(), credential.is_default),
+        ("Provider local", Some("sk-t…89"), true)
+    );
+    let stored: String = sqlx::query_scalar("SELECT secret FROM app.credentials WHERE id = $1")
+        .bind(credential.id)
+        .fetch_one(&room.db.app)
+        .await
+        .unwrap();
     assert!(stored.starts_with("v1.") && !stored.contains(KEY));
     let audit = room.audit().await;
-    assert_eq!(audit.iter().map(|(action, _)| action.as_str()).collect::<Vec<_>>(), ["provider.create", "credential.create"]);
+    assert_eq!(
+        audit.iter().map(|(action, _)| action.as_str()).collect::<Vec<_>>(),
+        ["provider.create", "credential.create"]
+    );
     assert!(audit.iter().all(|(_, details)| !details.to_string().contains("sk-t")));
     // A second provider of the same label gets the next free credential name.
-    let again = NewProvider { slug: "local-2".into(), ..new_provider("local", "http://127.0.0.1:9/v1", vec![chat_model("m1")]) };
+    let again = NewProvider {
+        slug: "local-2".into(),
+        ..new_provider("local", "http://127.0.0.1:9/v1", vec![chat_model("m1")])
+    };
     let view = room.models.create_provider(room.org, &room.actor, again).await.unwrap();
     assert_eq!(view.credentials[0].name, "Provider local 2");
 }
@@ -54,8 +79,21 @@ async fn names_addresses_and_keys_are_checked_and_nothing_is_saved() {
         (new_provider("p", "http://api.example.com/v1", vec![chat_model("m")]), Code::InvalidUrl),
         (new_provider("p", "sk-pasted-into-the-wrong-field", vec![chat_model("m")]), Code::InvalidUrl),
         (new_provider("p", base, vec![chat_model("m"), chat_model("m")]), Code::InvalidBody),
-        (NewProvider { api_key: Some(SecretString::from("two words")), ..new_provider("p", base, vec![chat_model("m")]) }, Code::CredentialSecretInvalid),
-        (NewProvider { api_key: None, secret_env: Some("DATABASE_URL".into()), ..new_provider("p", base, vec![chat_model("m")]) }, Code::InvalidBody),
+        (
+            NewProvider {
+                api_key: Some(SecretString::from("two words")),
+                ..new_provider("p", base, vec![chat_model("m")])
+            },
+            Code::CredentialSecretInvalid,
+        ),
+        (
+            NewProvider {
+                api_key: None,
+                secret_env: Some("DATABASE_URL".into()),
+                ..new_provider("p", base, vec![chat_model("m")])
+            },
+            Code::InvalidBody,
+        ),
     ];
     for (new, code) in cases {
         let problem = room.models.create_provider(room.org, &room.actor, new).await.unwrap_err();
@@ -63,9 +101,15 @@ async fn names_addresses_and_keys_are_checked_and_nothing_is_saved() {
         assert!(!problem.message.contains("sk-pasted"));
     }
     assert!(room.audit().await.is_empty());
-    assert!(room.models.providers(room.org).await.unwrap().iter().all(|view| view.provider.kind == ProviderKind::Shipped));
+    assert!(
+        room.models.providers(room.org).await.unwrap().iter().all(|view| view.provider.kind == ProviderKind::Shipped)
+    );
     room.models.create_provider(room.org, &room.actor, new_provider("p", base, vec![chat_model("m")])).await.unwrap();
-    let twice = room.models.create_provider(room.org, &room.actor, new_provider("p", base, vec![chat_model("m")])).await.unwrap_err();
+    let twice = room
+        .models
+        .create_provider(room.org, &room.actor, new_provider("p", base, vec![chat_model("m")]))
+        .await
+        .unwrap_err();
     assert_eq!(twice.code, Code::ProviderNameTaken);
 }
 
@@ -74,25 +118,40 @@ async fn a_stale_version_changes_nothing_and_the_history_holds_every_state() {
     let room = Room::new().await;
     let base = "http://127.0.0.1:9/v1";
     room.models.create_provider(room.org, &room.actor, new_provider("p", base, vec![chat_model("m")])).await.unwrap();
-    let change = |version, name: &str| ProviderChange { version, display_name: Some(name.into()), ..ProviderChange::default() };
+    let change =
+        |version, name: &str| ProviderChange { version, display_name: Some(name.into()), ..ProviderChange::default() };
     let view = room.models.change_provider(room.org, &room.actor, "p", change(1, "Second")).await.unwrap();
     assert_eq!((view.provider.version, view.provider.display_name.as_str()), (2, "Second"));
     let stale = room.models.change_provider(room.org, &room.actor, "p", change(1, "Third")).await.unwrap_err();
     assert_eq!(stale.code, Code::ProviderVersionConflict);
     // A wrong key takes the whole change back (MOD-10).
     let wrong = ProviderChange { api_key: Some(SecretString::from("a b")), ..change(2, "Fourth") };
-    assert_eq!(room.models.change_provider(room.org, &room.actor, "p", wrong).await.unwrap_err().code, Code::CredentialSecretInvalid);
+    assert_eq!(
+        room.models.change_provider(room.org, &room.actor, "p", wrong).await.unwrap_err().code,
+        Code::CredentialSecretInvalid
+    );
     assert_eq!(room.models.provider(room.org, "p").await.unwrap().provider.display_name, "Second");
     let rekeyed = ProviderChange { api_key: Some(SecretString::from("sk-new-key-000000042")), ..change(2, "Fourth") };
     let view = room.models.change_provider(room.org, &room.actor, "p", rekeyed).await.unwrap();
     assert_eq!((view.credentials[0].masked.as_deref(), view.credentials[0].version), (Some("sk-n…42"), 2));
-    assert_eq!(room.models.delete_provider(room.org, &room.actor, "p", 1).await.unwrap_err().code, Code::ProviderVersionConflict);
+    assert_eq!(
+        room.models.delete_provider(room.org, &room.actor, "p", 1).await.unwrap_err().code,
+        Code::ProviderVersionConflict
+    );
     room.models.delete_provider(room.org, &room.actor, "p", 3).await.unwrap();
     assert_eq!(room.models.provider(room.org, "p").await.unwrap_err().code, Code::ProviderUnknown);
-    let changes: Vec<String> = sqlx::query_scalar("SELECT change FROM app.provider_history WHERE org_id = $1 ORDER BY id").bind(room.org).fetch_all(&room.db.app).await.unwrap();
+    let changes: Vec<String> =
+        sqlx::query_scalar("SELECT change FROM app.provider_history WHERE org_id = $1 ORDER BY id")
+            .bind(room.org)
+            .fetch_all(&room.db.app)
+            .await
+            .unwrap();
     assert_eq!(changes, ["created", "changed", "changed", "deleted"]);
     for slug in ["openai", "nope"] {
-        assert_eq!(room.models.change_provider(room.org, &room.actor, slug, change(1, "X")).await.unwrap_err().code, Code::ProviderUnknown);
+        assert_eq!(
+            room.models.change_provider(room.org, &room.actor, slug, change(1, "X")).await.unwrap_err().code,
+            Code::ProviderUnknown
+        );
     }
 }
 
@@ -100,31 +159,59 @@ async fn a_stale_version_changes_nothing_and_the_history_holds_every_state() {
 async fn credentials_have_unique_names_one_default_and_rules_for_variables() {
     let room = Room::new().await;
     let (models, org, actor) = (&room.models, room.org, &room.actor);
-    let first = models.create_credential(org, actor, "openai", key_credential("Production", "sk-or-v1-abcdef123456")).await.unwrap();
+    let first = models
+        .create_credential(org, actor, "openai", key_credential("Production", "sk-or-v1-abcdef123456"))
+        .await
+        .unwrap();
     assert_eq!((first.masked.as_deref(), first.is_default), (Some("sk-o…56"), true));
     let taken = models.create_credential(org, actor, "anthropic", key_credential("Production", KEY)).await.unwrap_err();
     assert_eq!(taken.code, Code::CredentialNameTaken);
     let second = models.create_credential(org, actor, "openai", key_credential("production", "abcdef")).await.unwrap();
     assert_eq!((second.masked.as_deref(), second.is_default), (Some("••••••••"), false));
     for variable in ["BETTER_AUTH_SECRET", "TALE_TOKEN_SOURCE_X", &format!("TALE_PROVIDER_KEY_{}", "A".repeat(23))] {
-        assert_eq!(models.create_credential(org, actor, "openai", env_credential("env", variable)).await.unwrap_err().code, Code::InvalidBody);
+        assert_eq!(
+            models.create_credential(org, actor, "openai", env_credential("env", variable)).await.unwrap_err().code,
+            Code::InvalidBody
+        );
     }
-    let env = models.create_credential(org, actor, "openai", env_credential("env", "TALE_PROVIDER_KEY_SET")).await.unwrap();
+    let env =
+        models.create_credential(org, actor, "openai", env_credential("env", "TALE_PROVIDER_KEY_SET")).await.unwrap();
     let change = |version| CredentialChange { version, ..CredentialChange::default() };
     let rekey = CredentialChange { api_key: Some(SecretString::from(KEY)), ..change(1) };
-    assert_eq!(models.change_credential(org, actor, env.id, rekey).await.unwrap_err().code, Code::CredentialSecretInvalid);
+    assert_eq!(
+        models.change_credential(org, actor, env.id, rekey).await.unwrap_err().code,
+        Code::CredentialSecretInvalid
+    );
     // Moving the mark; a disabled credential cannot carry it, and disabling the default leaves none.
-    let moved = models.change_credential(org, actor, second.id, CredentialChange { is_default: Some(true), ..change(1) }).await.unwrap();
+    let moved = models
+        .change_credential(org, actor, second.id, CredentialChange { is_default: Some(true), ..change(1) })
+        .await
+        .unwrap();
     let list = models.provider(org, "openai").await.unwrap().credentials;
     assert_eq!(list.iter().filter(|held| held.is_default).map(|held| held.id).collect::<Vec<_>>(), [second.id]);
-    let off = models.change_credential(org, actor, second.id, CredentialChange { enabled: Some(false), ..change(moved.version) }).await.unwrap();
+    let off = models
+        .change_credential(org, actor, second.id, CredentialChange { enabled: Some(false), ..change(moved.version) })
+        .await
+        .unwrap();
     assert!(!off.is_default && !off.enabled);
-    let refused = models.change_credential(org, actor, second.id, CredentialChange { is_default: Some(true), ..change(off.version) }).await.unwrap_err();
+    let refused = models
+        .change_credential(org, actor, second.id, CredentialChange { is_default: Some(true), ..change(off.version) })
+        .await
+        .unwrap_err();
     assert_eq!(refused.code, Code::InvalidBody);
-    assert_eq!(models.change_credential(org, actor, second.id, change(1)).await.unwrap_err().code, Code::CredentialVersionConflict);
+    assert_eq!(
+        models.change_credential(org, actor, second.id, change(1)).await.unwrap_err().code,
+        Code::CredentialVersionConflict
+    );
     // Renaming to itself is no conflict.
-    models.change_credential(org, actor, env.id, CredentialChange { name: Some("env".into()), ..change(1) }).await.unwrap();
-    let taken = models.change_credential(org, actor, env.id, CredentialChange { name: Some("Production".into()), ..change(2) }).await.unwrap_err();
+    models
+        .change_credential(org, actor, env.id, CredentialChange { name: Some("env".into()), ..change(1) })
+        .await
+        .unwrap();
+    let taken = models
+        .change_credential(org, actor, env.id, CredentialChange { name: Some("Production".into()), ..change(2) })
+        .await
+        .unwrap_err();
     assert_eq!(taken.code, Code::CredentialNameTaken);
     models.delete_credential(org, actor, env.id, 2).await.unwrap();
     assert_eq!(models.delete_credential(org, actor, env.id, 2).await.unwrap_err().code, Code::CredentialNotFound);
@@ -139,17 +226,32 @@ async fn an_endpoint_of_a_credential_is_judged_and_azure_needs_one() {
         model_allowlist: allow.iter().map(|id| (*id).to_owned()).collect(),
         ..key_credential("azure", KEY)
     };
-    for endpoint in [None, Some("http://models.example.com/v1"), Some("http://10.0.0.1/v1"), Some("https://x.openai.azure.com/?api=1")] {
+    for endpoint in [
+        None,
+        Some("http://models.example.com/v1"),
+        Some("http://10.0.0.1/v1"),
+        Some("https://x.openai.azure.com/?api=1"),
+    ] {
         let problem = models.create_credential(org, actor, "azure-openai", with(endpoint, &[])).await.unwrap_err();
         assert_eq!(problem.code, Code::CredentialEndpointInvalid);
         assert!(problem.message.contains("`endpoint`"), "{problem}");
     }
-    let azure = models.create_credential(org, actor, "azure-openai", with(Some("https://res.openai.azure.com/openai/v1"), &[])).await.unwrap();
+    let azure = models
+        .create_credential(org, actor, "azure-openai", with(Some("https://res.openai.azure.com/openai/v1"), &[]))
+        .await
+        .unwrap();
     assert!(models.chat_models(org).await.unwrap().is_empty());
-    let allow = CredentialChange { version: azure.version, model_allowlist: Some(vec!["my-deployment".into()]), ..CredentialChange::default() };
+    let allow = CredentialChange {
+        version: azure.version,
+        model_allowlist: Some(vec!["my-deployment".into()]),
+        ..CredentialChange::default()
+    };
     models.change_credential(org, actor, azure.id, allow).await.unwrap();
     let entries = models.chat_models(org).await.unwrap();
-    assert_eq!(entries.iter().map(|entry| (entry.id.as_str(), entry.context_window)).collect::<Vec<_>>(), [("my-deployment", 128_000)]);
+    assert_eq!(
+        entries.iter().map(|entry| (entry.id.as_str(), entry.context_window)).collect::<Vec<_>>(),
+        [("my-deployment", 128_000)]
+    );
 }
 
 #[tokio::test]
@@ -157,9 +259,15 @@ async fn what_the_embedding_model_needs_cannot_be_taken_away() {
     let room = Room::new().await;
     let upstream = FakeUpstream::start().await;
     let (models, org, actor) = (&room.models, room.org, &room.actor);
-    let view = models.create_provider(org, actor, new_provider("p", &upstream.openai_base(), vec![embedding_model("vec", 8)])).await.unwrap();
+    let view = models
+        .create_provider(org, actor, new_provider("p", &upstream.openai_base(), vec![embedding_model("vec", 8)]))
+        .await
+        .unwrap();
     let credential = view.credentials[0].clone();
-    models.set_embedding(org, actor, EmbeddingConfig { provider_slug: "p".into(), model: "vec".into(), dimensions: 8 }).await.unwrap();
+    models
+        .set_embedding(org, actor, EmbeddingConfig { provider_slug: "p".into(), model: "vec".into(), dimensions: 8 })
+        .await
+        .unwrap();
     let change = CredentialChange { version: 1, ..CredentialChange::default() };
     for refused in [
         CredentialChange { enabled: Some(false), ..change.clone() },
@@ -172,7 +280,10 @@ async fn what_the_embedding_model_needs_cannot_be_taken_away() {
     }
     assert_eq!(models.delete_credential(org, actor, credential.id, 1).await.unwrap_err().code, Code::CredentialInUse);
     assert_eq!(models.delete_provider(org, actor, "p", 1).await.unwrap_err().code, Code::ProviderInUse);
-    models.change_credential(org, actor, credential.id, CredentialChange { name: Some("Renamed".into()), ..change }).await.unwrap();
+    models
+        .change_credential(org, actor, credential.id, CredentialChange { name: Some("Renamed".into()), ..change })
+        .await
+        .unwrap();
     models.clear_embedding(org, actor).await.unwrap();
     models.create_credential(org, actor, "p", key_credential("another", KEY)).await.unwrap();
     assert_eq!(models.delete_provider(org, actor, "p", 1).await.unwrap_err().code, Code::ProviderInUse);
@@ -182,21 +293,44 @@ async fn what_the_embedding_model_needs_cannot_be_taken_away() {
 async fn another_organization_s_providers_and_credentials_do_not_exist() {
     let room = Room::new().await;
     let (models, actor) = (&room.models, &room.actor);
-    let view = models.create_provider(room.org, actor, new_provider("p", "http://127.0.0.1:9/v1", vec![chat_model("m")])).await.unwrap();
+    let view = models
+        .create_provider(room.org, actor, new_provider("p", "http://127.0.0.1:9/v1", vec![chat_model("m")]))
+        .await
+        .unwrap();
     let credential: CredentialId = view.credentials[0].id;
     let other: OrgId = organization(&room.db.app, "other").await;
     assert_eq!(models.provider(other, "p").await.unwrap_err().code, Code::ProviderUnknown);
-    assert_eq!(models.change_provider(other, actor, "p", ProviderChange { version: 1, ..ProviderChange::default() }).await.unwrap_err().code, Code::ProviderUnknown);
+    assert_eq!(
+        models
+            .change_provider(other, actor, "p", ProviderChange { version: 1, ..ProviderChange::default() })
+            .await
+            .unwrap_err()
+            .code,
+        Code::ProviderUnknown
+    );
     assert_eq!(models.delete_provider(other, actor, "p", 1).await.unwrap_err().code, Code::ProviderUnknown);
-    assert_eq!(models.create_credential(other, actor, "p", key_credential("x", KEY)).await.unwrap_err().code, Code::ProviderUnknown);
-    assert_eq!(models.change_credential(other, actor, credential, CredentialChange { version: 1, ..CredentialChange::default() }).await.unwrap_err().code, Code::CredentialNotFound);
+    assert_eq!(
+        models.create_credential(other, actor, "p", key_credential("x", KEY)).await.unwrap_err().code,
+        Code::ProviderUnknown
+    );
+    assert_eq!(
+        models
+            .change_credential(other, actor, credential, CredentialChange { version: 1, ..CredentialChange::default() })
+            .await
+            .unwrap_err()
+            .code,
+        Code::CredentialNotFound
+    );
     assert_eq!(models.delete_credential(other, actor, credential, 1).await.unwrap_err().code, Code::CredentialNotFound);
     assert_eq!(models.test_provider(other, "p", None, None).await.unwrap_err().code, Code::ProviderUnknown);
     assert_eq!(models.refresh_catalog(other, "p").await.unwrap_err().code, Code::ProviderUnknown);
     assert!(models.chat_models(other).await.unwrap().is_empty());
     assert!(models.embedding(other).await.unwrap().is_none());
     // The same slug and credential name are free there.
-    models.create_provider(other, actor, new_provider("p", "http://127.0.0.1:9/v1", vec![chat_model("m")])).await.unwrap();
+    models
+        .create_provider(other, actor, new_provider("p", "http://127.0.0.1:9/v1", vec![chat_model("m")]))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -206,7 +340,14 @@ async fn two_saves_at_once_never_both_win() {
     let make = || models.create_provider(org, actor, new_provider("p", "http://127.0.0.1:9/v1", vec![chat_model("m")]));
     let (one, two) = tokio::join!(make(), make());
     assert_eq!([&one, &two].iter().filter(|made| made.is_ok()).count(), 1);
-    let change = || models.change_provider(org, actor, "p", ProviderChange { version: 1, display_name: Some("New".into()), ..ProviderChange::default() });
+    let change = || {
+        models.change_provider(
+            org,
+            actor,
+            "p",
+            ProviderChange { version: 1, display_name: Some("New".into()), ..ProviderChange::default() },
+        )
+    };
     let (one, two) = tokio::join!(change(), change());
     assert_eq!([&one, &two].iter().filter(|made| made.is_ok()).count(), 1);
 }
@@ -222,13 +363,22 @@ async fn the_test_button_shows_the_reply_or_the_vendor_s_own_error() {
     let outcome = models.test_provider(org, "p", None, None).await.unwrap();
     assert_eq!((outcome.model.as_str(), outcome.result), ("fake-chat", Ok("OK".to_owned())));
     let request = upstream.chat_requests().pop().unwrap();
-    assert_eq!((request.key.as_deref(), request.body["max_tokens"].as_u64()), (Some("Bearer sk-test-0123456789"), Some(64)));
+    assert_eq!(
+        (request.key.as_deref(), request.body["max_tokens"].as_u64()),
+        (Some("Bearer sk-test-0123456789"), Some(64))
+    );
     upstream.push(Reply::refusal(401, "invalid_api_key", "Your key is not welcome."));
     let error = models.test_provider(org, "p", Some("fake-chat"), None).await.unwrap().result.unwrap_err();
-    assert_eq!((error.code, error.status, error.message.as_str()), (ModelErrorCode::AuthError, Some(401), "Your key is not welcome."));
+    assert_eq!(
+        (error.code, error.status, error.message.as_str()),
+        (ModelErrorCode::AuthError, Some(401), "Your key is not welcome.")
+    );
     assert_eq!(models.test_provider(org, "p", Some("vec"), None).await.unwrap().result, Ok("8 dimensions".to_owned()));
     assert_eq!(models.test_provider(org, "openai", None, None).await.unwrap_err().code, Code::CredentialNotFound);
-    assert_eq!(models.test_provider(org, "p", None, Some(CredentialId::new())).await.unwrap_err().code, Code::CredentialNotFound);
+    assert_eq!(
+        models.test_provider(org, "p", None, Some(CredentialId::new())).await.unwrap_err().code,
+        Code::CredentialNotFound
+    );
 }
 
 #[tokio::test]
@@ -236,20 +386,33 @@ async fn models_are_discovered_and_live_lists_survive_a_failed_refresh() {
     let room = Room::new().await;
     let upstream = FakeUpstream::start().await;
     let (models, org, actor) = (&room.models, room.org, &room.actor);
-    let request = DiscoverRequest { api_format: ApiFormat::OpenAi, base_url: upstream.openai_base(), api_key: Some(SecretString::from(KEY)) };
+    let request = DiscoverRequest {
+        api_format: ApiFormat::OpenAi,
+        base_url: upstream.openai_base(),
+        api_key: Some(SecretString::from(KEY)),
+    };
     let found = models.discover(request.clone()).await.unwrap();
     assert_eq!(found.iter().map(|model| model.id.as_str()).collect::<Vec<_>>(), ["fake-chat", "fake-embedding"]);
     let nobody = DiscoverRequest { base_url: "http://127.0.0.1:9/v1".into(), ..request };
     let problem = models.discover(nobody).await.unwrap_err();
-    assert_eq!((problem.code, problem.data.unwrap()["code"].as_str()), (Code::ProviderUpstreamError, Some("provider_unreachable")));
+    assert_eq!(
+        (problem.code, problem.data.unwrap()["code"].as_str()),
+        (Code::ProviderUpstreamError, Some("provider_unreachable"))
+    );
     // Without typed models the list is read from the endpoint, once at the save.
-    let view = models.create_provider(org, actor, new_provider("live", &upstream.openai_base(), Vec::new())).await.unwrap();
+    let view =
+        models.create_provider(org, actor, new_provider("live", &upstream.openai_base(), Vec::new())).await.unwrap();
     assert_eq!(view.provider.models.len(), 2);
     assert_eq!(models.chat_models(org).await.unwrap().len(), 1);
-    upstream.set_models(vec![serde_json::json!({ "id": "a", "context_length": 1000 }), serde_json::json!({ "id": "b" }), serde_json::json!({ "id": "c" })]);
+    upstream.set_models(vec![
+        serde_json::json!({ "id": "a", "context_length": 1000 }),
+        serde_json::json!({ "id": "b" }),
+        serde_json::json!({ "id": "c" }),
+    ]);
     assert_eq!(models.refresh_catalog(org, "live").await.unwrap(), 3);
     assert_eq!(models.chat_models(org).await.unwrap()[0].context_window, 1_000);
-    let base = ProviderChange { version: 1, base_url: Some("http://127.0.0.1:9/v1".into()), ..ProviderChange::default() };
+    let base =
+        ProviderChange { version: 1, base_url: Some("http://127.0.0.1:9/v1".into()), ..ProviderChange::default() };
     models.change_provider(org, actor, "live", base).await.unwrap();
     assert_eq!(models.refresh_catalog(org, "live").await.unwrap_err().code, Code::ProviderUpstreamError);
     let view = models.provider(org, "live").await.unwrap();
@@ -261,7 +424,8 @@ async fn models_are_discovered_and_live_lists_survive_a_failed_refresh() {
 async fn an_endpoint_that_asks_for_no_key_is_called_without_one() {
     let room = Room::new().await;
     let upstream = FakeUpstream::start().await;
-    let new = NewProvider { api_key: None, ..new_provider("ollama", &upstream.openai_base(), vec![chat_model("llama")]) };
+    let new =
+        NewProvider { api_key: None, ..new_provider("ollama", &upstream.openai_base(), vec![chat_model("llama")]) };
     let view = room.models.create_provider(room.org, &room.actor, new).await.unwrap();
     assert_eq!(view.credentials[0].auth_method, AuthMethod::None);
     room.models.test_provider(room.org, "ollama", None, None).await.unwrap().result.unwrap();

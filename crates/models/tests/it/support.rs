@@ -44,13 +44,22 @@ impl Room {
     }
 
     pub async fn audit(&self) -> Vec<(String, serde_json::Value)> {
-        sqlx::query_as("SELECT action, details FROM app.audit_entries WHERE org_id = $1 ORDER BY id").bind(self.org).fetch_all(&self.db.app).await.unwrap()
+        sqlx::query_as("SELECT action, details FROM app.audit_entries WHERE org_id = $1 ORDER BY id")
+            .bind(self.org)
+            .fetch_all(&self.db.app)
+            .await
+            .unwrap()
     }
 }
 
 pub async fn organization(pool: &PgPool, slug: &str) -> OrgId {
     let org = OrgId::new();
-    sqlx::query("INSERT INTO app.organizations (id, slug, name, created_at) VALUES ($1, $2, $2, now())").bind(org).bind(slug).execute(pool).await.unwrap();
+    sqlx::query("INSERT INTO app.organizations (id, slug, name, created_at) VALUES ($1, $2, $2, now())")
+        .bind(org)
+        .bind(slug)
+        .execute(pool)
+        .await
+        .unwrap();
     org
 }
 

@@ -6,8 +6,8 @@ use secrecy::SecretString;
 use serde_json::json;
 use tale_core::net::HostPolicy;
 use tale_models::wire::{
-    ApiFormat, ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, ModelFacts, ReasoningBlock, StreamEvent, Target, ThinkingStyle,
-    ToolCall, ToolChoice, ToolSpec, WireClient, WireDialect, WireLimits,
+    ApiFormat, ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, ModelFacts, ReasoningBlock,
+    StreamEvent, Target, ThinkingStyle, ToolCall, ToolChoice, ToolSpec, WireClient, WireDialect, WireLimits,
 };
 use tale_testkit::upstream::{FakeUpstream, Reply, Step};
 use tokio_util::sync::CancellationToken;
@@ -23,17 +23,33 @@ fn target(upstream: &FakeUpstream, format: ApiFormat) -> Target {
         ApiFormat::OpenAi => upstream.openai_base(),
         ApiFormat::Anthropic => upstream.anthropic_base(),
     };
-    Target { format, dialect: WireDialect::Classic, base: base.parse().unwrap(), secret: Some(SecretString::from(KEY)), demo: false }
+    Target {
+        format,
+        dialect: WireDialect::Classic,
+        base: base.parse().unwrap(),
+        secret: Some(SecretString::from(KEY)),
+        demo: false,
+    }
 }
 
 fn facts() -> ModelFacts {
-    ModelFacts { id: "fake-chat".into(), max_output_tokens: Some(8_000), reasoning: true, thinking: ThinkingStyle::Budget, xhigh: false }
+    ModelFacts {
+        id: "fake-chat".into(),
+        max_output_tokens: Some(8_000),
+        reasoning: true,
+        thinking: ThinkingStyle::Budget,
+        xhigh: false,
+    }
 }
 
 fn question() -> ChatRequest {
     ChatRequest {
         messages: vec![ChatMessage::user("Where is it?")],
-        tools: vec![ToolSpec { name: "rag_search".into(), description: "Searches.".into(), parameters: Arc::new(json!({ "type": "object" })) }],
+        tools: vec![ToolSpec {
+            name: "rag_search".into(),
+            description: "Searches.".into(),
+            parameters: Arc::new(json!({ "type": "object" })),
+        }],
         ..ChatRequest::default()
     }
 }
@@ -54,11 +70,17 @@ async fn ask(client: &WireClient, target: &Target, request: &ChatRequest) -> (Ve
 }
 
 fn text(events: &[StreamEvent]) -> String {
-    events.iter().filter_map(|event| if let StreamEvent::Text(text) = event { Some(text.as_str()) } else { None }).collect()
+    events
+        .iter()
+        .filter_map(|event| if let StreamEvent::Text(text) = event { Some(text.as_str()) } else { None })
+        .collect()
 }
 
 fn calls(events: &[StreamEvent]) -> Vec<ToolCall> {
-    events.iter().filter_map(|event| if let StreamEvent::ToolCall(call) = event { Some(call.clone()) } else { None }).collect()
+    events
+        .iter()
+        .filter_map(|event| if let StreamEvent::ToolCall(call) = event { Some(call.clone()) } else { None })
+        .collect()
 }
 
 const FORMATS: [ApiFormat; 2] = [ApiFormat::OpenAi, ApiFormat::Anthropic];
@@ -72,7 +94,9 @@ async fn both_formats_stream_text_usage_and_the_end() {
         let (events, error) = ask(&client, &target(&upstream, format), &question()).await;
         assert_eq!(error, None, "{format:?}");
         assert_eq!(text(&events), "Grüße aus 東京 🦀 und Ende.");
-        assert!(matches!(events.iter().rev().find(|e| matches!(e, StreamEvent::Usage(_))), Some(StreamEvent::Usage(usage)) if usage.input_tokens == 11));
+        assert!(
+            matches!(events.iter().rev().find(|e| matches!(e, StreamEvent::Usage(_))), Some(StreamEvent::Usage(usage)) if usage.input_tokens == 11)
+        );
         assert_eq!(events.last(), Some(&StreamEvent::Finish(FinishReason::Stop)));
     }
     let requests = upstream.chat_requests();
@@ -93,18 +117,34 @@ async fn a_tool_loop_goes_around_in_both_formats() {
             Step::Reasoning("I should look".into()),
             Step::Signature("sig-1".into()),
             Step::Text("One moment.".into()),
-            Step::ToolCall { id: "c1".into(), name: "rag_search".into(), arguments: json!({ "query": "it" }).to_string(), pieces: 4 },
+            Step::ToolCall {
+                id: "c1".into(),
+                name: "rag_search".into(),
+                arguments: json!({ "query": "it" }).to_string(),
+                pieces: 4,
+            },
             Step::ToolCall { id: "c2".into(), name: "rag_search".into(), arguments: "{not json".into(), pieces: 2 },
         ]));
         let mut request = ChatRequest { effort: Some(Effort::Low), ..question() };
         let (events, error) = ask(&client, &target(&upstream, format), &request).await;
         assert_eq!(error, None);
-        assert_eq!(calls(&events), [ToolCall::new("c1", "rag_search", "{\"query\":\"it\"}"), ToolCall::new("c2", "rag_search", "{not json")]);
+        assert_eq!(
+            calls(&events),
+            [ToolCall::new("c1", "rag_search", "{\"query\":\"it\"}"), ToolCall::new("c2", "rag_search", "{not json")]
+        );
         assert_eq!(events.last(), Some(&StreamEvent::Finish(FinishReason::ToolCalls)));
-        let reasoning: Vec<ReasoningBlock> = events.iter().filter_map(|e| if let StreamEvent::ReasoningBlock(block) = e { Some(block.clone()) } else { None }).collect();
+        let reasoning: Vec<ReasoningBlock> = events
+            .iter()
+            .filter_map(|e| if let StreamEvent::ReasoningBlock(block) = e { Some(block.clone()) } else { None })
+            .collect();
         request.messages.push(ChatMessage::Assistant { text: text(&events), reasoning, tool_calls: calls(&events) });
         for id in ["c1", "c2"] {
-            request.messages.push(ChatMessage::ToolResult { id: id.into(), name: "rag_search".into(), content: "row".into(), is_error: id == "c2" });
+            request.messages.push(ChatMessage::ToolResult {
+                id: id.into(),
+                name: "rag_search".into(),
+                content: "row".into(),
+                is_error: id == "c2",
+            });
         }
         request.tool_choice = ToolChoice::None;
         upstream.push(Reply::text("Here."));
@@ -116,7 +156,10 @@ async fn a_tool_loop_goes_around_in_both_formats() {
     assert!(requests[1].body.get("tools").is_none());
     assert_eq!(requests[1].body["messages"][1]["reasoning_content"], "I should look");
     assert_eq!(requests[2].body["thinking"]["budget_tokens"], 2_048);
-    assert_eq!(requests[3].body["messages"][1]["content"][0], json!({ "type": "thinking", "thinking": "I should look", "signature": "sig-1" }));
+    assert_eq!(
+        requests[3].body["messages"][1]["content"][0],
+        json!({ "type": "thinking", "thinking": "I should look", "signature": "sig-1" })
+    );
     assert_eq!(requests[3].body["tool_choice"]["type"], "none");
 }
 
@@ -125,15 +168,35 @@ async fn refusals_carry_code_status_and_the_vendors_words_without_the_key() {
     let upstream = FakeUpstream::start().await;
     let client = client(WireLimits::default());
     let cases = [
-        (Reply::refusal(401, "invalid_api_key", &format!("Incorrect API key provided: {KEY}.")), ModelErrorCode::AuthError, Some(401)),
+        (
+            Reply::refusal(401, "invalid_api_key", &format!("Incorrect API key provided: {KEY}.")),
+            ModelErrorCode::AuthError,
+            Some(401),
+        ),
         (Reply::refusal(402, "payment_required", "Pay first"), ModelErrorCode::CreditExhausted, Some(402)),
         (Reply::refusal(404, "model_not_found", "no such model"), ModelErrorCode::ModelNotFound, Some(404)),
-        (Reply::refusal(429, "rate_limit_exceeded", "slow down").header("retry-after", "3"), ModelErrorCode::RateLimited, Some(429)),
+        (
+            Reply::refusal(429, "rate_limit_exceeded", "slow down").header("retry-after", "3"),
+            ModelErrorCode::RateLimited,
+            Some(429),
+        ),
         (Reply::refusal(500, "server_error", "oops"), ModelErrorCode::ProviderError, Some(500)),
         (Reply::html(200), ModelErrorCode::Generic, Some(200)),
-        (Reply::whole(302, "text/plain", "").header("location", "http://127.0.0.1:1/"), ModelErrorCode::Generic, Some(302)),
-        (Reply::status(200, &json!({ "error": { "message": "no credit", "code": "insufficient_quota" } })), ModelErrorCode::CreditExhausted, None),
-        (Reply::text("so far ").then(Step::Error { code: "overloaded_error".into(), message: "Overloaded".into() }), ModelErrorCode::ProviderError, None),
+        (
+            Reply::whole(302, "text/plain", "").header("location", "http://127.0.0.1:1/"),
+            ModelErrorCode::Generic,
+            Some(302),
+        ),
+        (
+            Reply::status(200, &json!({ "error": { "message": "no credit", "code": "insufficient_quota" } })),
+            ModelErrorCode::CreditExhausted,
+            None,
+        ),
+        (
+            Reply::text("so far ").then(Step::Error { code: "overloaded_error".into(), message: "Overloaded".into() }),
+            ModelErrorCode::ProviderError,
+            None,
+        ),
         (Reply::text("so far ").then(Step::Drop), ModelErrorCode::ProviderError, None),
         (Reply::text("so far ").then(Step::Raw(b"data: {oops\n\n".to_vec())), ModelErrorCode::ProviderError, None),
     ];
@@ -227,7 +290,13 @@ async fn private_hosts_are_refused_without_the_flag_and_the_demo_only_at_its_exa
 #[tokio::test]
 async fn nobody_listening_is_said_as_such() {
     let client = client(WireLimits::default());
-    let target = Target { format: ApiFormat::OpenAi, dialect: WireDialect::Classic, base: "http://127.0.0.1:9/v1".parse().unwrap(), secret: None, demo: false };
+    let target = Target {
+        format: ApiFormat::OpenAi,
+        dialect: WireDialect::Classic,
+        base: "http://127.0.0.1:9/v1".parse().unwrap(),
+        secret: None,
+        demo: false,
+    };
     let (_, error) = ask(&client, &target, &question()).await;
     let error = error.unwrap();
     assert_eq!(error.code, ModelErrorCode::ProviderUnreachable);
@@ -237,7 +306,10 @@ async fn nobody_listening_is_said_as_such() {
 #[tokio::test]
 async fn a_server_without_stream_options_is_asked_again_without_them() {
     let upstream = FakeUpstream::start().await;
-    upstream.push(Reply::status(422, &json!({ "detail": [{ "loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted" }] })));
+    upstream.push(Reply::status(
+        422,
+        &json!({ "detail": [{ "loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted" }] }),
+    ));
     let (events, error) = ask(&client(WireLimits::default()), &target(&upstream, ApiFormat::OpenAi), &question()).await;
     assert_eq!((text(&events).as_str(), error), ("Hello from the fake model.", None));
     assert!(upstream.chat_requests()[1].body.get("stream_options").is_none());

@@ -109,7 +109,12 @@ impl Decoder {
     }
 
     /// Reads the data of one event.
-    pub(in crate::wire) fn data(&mut self, data: &str, allowance: &mut Allowance, out: &mut VecDeque<StreamEvent>) -> Result<(), ModelError> {
+    pub(in crate::wire) fn data(
+        &mut self,
+        data: &str,
+        allowance: &mut Allowance,
+        out: &mut VecDeque<StreamEvent>,
+    ) -> Result<(), ModelError> {
         let data = data.trim();
         if data.is_empty() {
             return Ok(());
@@ -183,7 +188,13 @@ impl Decoder {
         Ok(())
     }
 
-    fn begin(&mut self, index: u64, block: Block, allowance: &mut Allowance, out: &mut VecDeque<StreamEvent>) -> Result<(), ModelError> {
+    fn begin(
+        &mut self,
+        index: u64,
+        block: Block,
+        allowance: &mut Allowance,
+        out: &mut VecDeque<StreamEvent>,
+    ) -> Result<(), ModelError> {
         self.close(index, out);
         allowance.tool_call(self.blocks)?;
         let open = match block.kind.as_str() {
@@ -223,7 +234,13 @@ impl Decoder {
         Ok(())
     }
 
-    fn extend(&mut self, index: u64, delta: Delta, allowance: &mut Allowance, out: &mut VecDeque<StreamEvent>) -> Result<(), ModelError> {
+    fn extend(
+        &mut self,
+        index: u64,
+        delta: Delta,
+        allowance: &mut Allowance,
+        out: &mut VecDeque<StreamEvent>,
+    ) -> Result<(), ModelError> {
         let open = self.open.iter_mut().find(|(at, _)| *at == index).map(|(_, open)| open);
         match delta.kind.as_str() {
             "text_delta" if !delta.text.is_empty() => {
@@ -279,7 +296,9 @@ impl Decoder {
         held.cache_creation_input_tokens = usage.cache_creation_input_tokens.or(held.cache_creation_input_tokens);
         let cached = held.cache_read_input_tokens;
         let usage = Usage {
-            input_tokens: held.input_tokens.unwrap_or(0) + cached.unwrap_or(0) + held.cache_creation_input_tokens.unwrap_or(0),
+            input_tokens: held.input_tokens.unwrap_or(0)
+                + cached.unwrap_or(0)
+                + held.cache_creation_input_tokens.unwrap_or(0),
             output_tokens: held.output_tokens.unwrap_or(0),
             reasoning_tokens: None,
             cached_input_tokens: cached,
@@ -307,7 +326,10 @@ fn parsed(data: &str) -> Result<Value, ModelError> {
 
 fn malformed(data: &str) -> ModelError {
     let start: String = data.chars().take(200).collect();
-    ModelError::new(ModelErrorCode::ProviderError, format!("The provider sent a piece of the answer that is not valid JSON: {start}"))
+    ModelError::new(
+        ModelErrorCode::ProviderError,
+        format!("The provider sent a piece of the answer that is not valid JSON: {start}"),
+    )
 }
 
 #[cfg(test)]
@@ -348,7 +370,14 @@ mod tests {
             json!({ "type": "message_stop" }),
         ])
         .unwrap();
-        let usage = |output| StreamEvent::Usage(Usage { input_tokens: 8, output_tokens: output, reasoning_tokens: None, cached_input_tokens: Some(3) });
+        let usage = |output| {
+            StreamEvent::Usage(Usage {
+                input_tokens: 8,
+                output_tokens: output,
+                reasoning_tokens: None,
+                cached_input_tokens: Some(3),
+            })
+        };
         assert_eq!(
             events,
             [
@@ -366,7 +395,9 @@ mod tests {
 
     #[test]
     fn an_error_event_fails_the_answer() {
-        let error = decode(&[json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } })]).unwrap_err();
+        let error =
+            decode(&[json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } })])
+                .unwrap_err();
         assert_eq!((error.code, error.message.as_str()), (ModelErrorCode::ProviderError, "Overloaded"));
     }
 

@@ -4,7 +4,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use crate::wire::{ChatMessage, ChatRequest, Effort, ModelFacts, ReasoningBlock, ThinkingStyle, ToolCall, ToolChoice, UserPart, arguments_object};
+use crate::wire::{
+    ChatMessage, ChatRequest, Effort, ModelFacts, ReasoningBlock, ThinkingStyle, ToolCall, ToolChoice, UserPart,
+    arguments_object,
+};
 
 /// `max_tokens` is mandatory in this format; this stands in where the model's ceiling is unknown.
 const DEFAULT_MAX_TOKENS: u32 = 8_192;
@@ -27,8 +30,10 @@ pub(in crate::wire) fn body(facts: &ModelFacts, request: &ChatRequest) -> Value 
 }
 
 fn tools(request: &ChatRequest, body: &mut Map<String, Value>) {
-    let history_has_calls =
-        request.messages.iter().any(|message| matches!(message, ChatMessage::Assistant { tool_calls, .. } if !tool_calls.is_empty()));
+    let history_has_calls = request
+        .messages
+        .iter()
+        .any(|message| matches!(message, ChatMessage::Assistant { tool_calls, .. } if !tool_calls.is_empty()));
     // The format refuses a history with tool calls when no tools are declared, so a forced answer
     // keeps the declarations and forbids their use.
     let forbidden = request.tool_choice == ToolChoice::None;
@@ -73,7 +78,11 @@ fn thinking(facts: &ModelFacts, request: &ChatRequest, body: &mut Map<String, Va
                 Effort::Max => 60_000,
             };
             // Without a cap of the caller and a known ceiling, room is made for the budget.
-            let roomy = if request.max_output_tokens.is_none() && ceiling.is_none() { wanted + DEFAULT_MAX_TOKENS } else { cap };
+            let roomy = if request.max_output_tokens.is_none() && ceiling.is_none() {
+                wanted + DEFAULT_MAX_TOKENS
+            } else {
+                cap
+            };
             let cap = roomy.max(MIN_BUDGET + ANSWER_RESERVE);
             let budget = wanted.min(cap - ANSWER_RESERVE);
             body.insert("max_tokens".to_owned(), json!(cap));
@@ -95,7 +104,9 @@ fn messages(request: &ChatRequest) -> Vec<Value> {
                 let reasoning: &[ReasoningBlock] = if thinking_on && in_tool_loop { reasoning } else { &[] };
                 ("assistant", assistant_blocks(text, reasoning, tool_calls))
             }
-            ChatMessage::ToolResult { id, content, is_error, .. } => ("user", vec![tool_result(id, content, *is_error)]),
+            ChatMessage::ToolResult { id, content, is_error, .. } => {
+                ("user", vec![tool_result(id, content, *is_error)])
+            }
         };
         if blocks.is_empty() {
             continue;
@@ -113,9 +124,9 @@ fn user_block(part: &UserPart) -> Option<Value> {
     match part {
         UserPart::Text(text) if text.trim().is_empty() => None,
         UserPart::Text(text) => Some(json!({ "type": "text", "text": text })),
-        UserPart::Image { media_type, bytes } => {
-            Some(json!({ "type": "image", "source": { "type": "base64", "media_type": media_type, "data": STANDARD.encode(bytes) } }))
-        }
+        UserPart::Image { media_type, bytes } => Some(
+            json!({ "type": "image", "source": { "type": "base64", "media_type": media_type, "data": STANDARD.encode(bytes) } }),
+        ),
     }
 }
 
@@ -123,7 +134,9 @@ fn assistant_blocks(text: &str, reasoning: &[ReasoningBlock], tool_calls: &[Tool
     let mut blocks = Vec::new();
     for block in reasoning {
         match block {
-            ReasoningBlock::Signed { text, signature } => blocks.push(json!({ "type": "thinking", "thinking": text, "signature": signature })),
+            ReasoningBlock::Signed { text, signature } => {
+                blocks.push(json!({ "type": "thinking", "thinking": text, "signature": signature }))
+            }
             ReasoningBlock::Redacted { data } => blocks.push(json!({ "type": "redacted_thinking", "data": data })),
             ReasoningBlock::Plain { .. } => {}
         }
@@ -133,7 +146,9 @@ fn assistant_blocks(text: &str, reasoning: &[ReasoningBlock], tool_calls: &[Tool
         blocks.push(json!({ "type": "text", "text": text.trim_end() }));
     }
     for call in tool_calls {
-        blocks.push(json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": arguments_object(&call.arguments) }));
+        blocks.push(
+            json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": arguments_object(&call.arguments) }),
+        );
     }
     blocks
 }
@@ -159,7 +174,13 @@ mod tests {
     use crate::wire::ToolSpec;
 
     fn facts(ceiling: Option<u32>) -> ModelFacts {
-        ModelFacts { id: "claude".to_owned(), max_output_tokens: ceiling, reasoning: true, thinking: ThinkingStyle::Budget, xhigh: false }
+        ModelFacts {
+            id: "claude".to_owned(),
+            max_output_tokens: ceiling,
+            reasoning: true,
+            thinking: ThinkingStyle::Budget,
+            xhigh: false,
+        }
     }
 
     fn loop_request(effort: Option<Effort>) -> ChatRequest {
@@ -175,10 +196,24 @@ mod tests {
                     ],
                     tool_calls: vec![ToolCall::new("a", "search", "{\"q\":1}"), ToolCall::new("b", "search", "oops")],
                 },
-                ChatMessage::ToolResult { id: "a".to_owned(), name: "search".to_owned(), content: "found".to_owned(), is_error: false },
-                ChatMessage::ToolResult { id: "b".to_owned(), name: "search".to_owned(), content: "bad".to_owned(), is_error: true },
+                ChatMessage::ToolResult {
+                    id: "a".to_owned(),
+                    name: "search".to_owned(),
+                    content: "found".to_owned(),
+                    is_error: false,
+                },
+                ChatMessage::ToolResult {
+                    id: "b".to_owned(),
+                    name: "search".to_owned(),
+                    content: "bad".to_owned(),
+                    is_error: true,
+                },
             ],
-            tools: vec![ToolSpec { name: "search".to_owned(), description: String::new(), parameters: Arc::new(json!({ "type": "object" })) }],
+            tools: vec![ToolSpec {
+                name: "search".to_owned(),
+                description: String::new(),
+                parameters: Arc::new(json!({ "type": "object" })),
+            }],
             effort,
             ..ChatRequest::default()
         }

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 use serde_json::Value;
-use uuid::Uuid;
 
+use super::calls::{Calls, ToolDelta};
 use crate::wire::error::{ModelError, ModelErrorCode};
-use crate::wire::lenient::{LenientText, list, text_of};
+use crate::wire::lenient::{LenientText, list};
 use crate::wire::pump::Allowance;
-use crate::wire::{FinishReason, ReasoningBlock, StreamEvent, ToolCall, Usage, classify};
+use crate::wire::{FinishReason, ReasoningBlock, StreamEvent, Usage, classify};
 
 #[derive(Debug, Deserialize)]
 struct Chunk {
@@ -55,40 +55,10 @@ struct Delta {
     tool_calls: Vec<ToolDelta>,
 }
 
-#[derive(Debug, Deserialize)]
-struct ToolDelta {
-    #[serde(default)]
-    index: Option<u64>,
-    #[serde(default, deserialize_with = "text_of")]
-    id: Option<String>,
-    #[serde(default)]
-    function: FunctionDelta,
-    #[serde(default)]
-    extra_content: Option<Value>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct FunctionDelta {
-    #[serde(deserialize_with = "text_of")]
-    name: Option<String>,
-    #[serde(deserialize_with = "text_of")]
-    arguments: Option<String>,
-}
-
-/// A tool call while its pieces arrive.
-#[derive(Debug)]
-struct Slot {
-    index: Option<u64>,
-    given_id: Option<String>,
-    call: ToolCall,
-    announced: bool,
-}
-
 /// State of one answer.
 #[derive(Debug, Default)]
 pub(in crate::wire) struct Decoder {
-    slots: Vec<Slot>,
+    calls: Calls,
     reasoning: String,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
@@ -109,7 +79,12 @@ impl Decoder {
     }
 
     /// Reads the data of one event.
-    pub(in crate::wire) fn data(&mut self, data: &str, allowance: &mut Allowance, out: &mut VecDeque<StreamEvent>) -> Result<(), ModelError> {
+    pub(in crate::wire) fn data(
+        &mut self,
+        data: &str,
+        allowance: &mut Allowance,
+        out: &mut VecDeque<StreamEvent>,
+    ) -> Result<(), ModelError> {
         let data = data.trim();
         if data.is_empty() {
             return Ok(());
@@ -125,7 +100,9 @@ impl Decoder {
             // vLLM's flat error object, and `{"message": …}` of various gateways.
             let flat_error = chunk.object.as_ref().and_then(Value::as_str) == Some("error");
             let value: Value = serde_json::from_str(data).map_err(|_| malformed(data))?;
-            if flat_error || (value.get("choices").is_none() && (value.get("message").is_some() || value.get("detail").is_some())) {
+            if flat_error
+                || (value.get("choices").is_none() && (value.get("message").is_some() || value.get("detail").is_some()))
+            {
                 return Err(classify::from_value(None, &value));
             }
         }
@@ -166,7 +143,12 @@ impl Decoder {
         Ok(())
     }
 
-    fn delta(&mut self, delta: Delta, allowance: &mut Allowance, out: &mut VecDeque<StreamEvent>) -> Result<(), ModelError> {
+    fn delta(
+        &mut self,
+        delta: Delta,
+        allowance: &mut Allowance,
+        out: &mut VecDeque<StreamEvent>,
+    ) -> Result<(), ModelError> {
         // Gateways that send both spellings send the same text twice.
         let named = !delta.reasoning_content.text.is_empty();
         let mut thought = if named { delta.reasoning_content.text } else { delta.reasoning.text };
@@ -188,73 +170,9 @@ impl Decoder {
         }
         for piece in delta.tool_calls {
             self.said_something = true;
-            self.tool_piece(piece, allowance, out)?;
+            self.calls.piece(piece, allowance, out)?;
         }
         Ok(())
-    }
-
-    fn tool_piece(&mut self, piece: ToolDelta, allowance: &mut Allowance, out: &mut VecDeque<StreamEvent>) -> Result<(), ModelError> {
-        let id = piece.id.filter(|id| !id.is_empty());
-        let name = piece.function.name.filter(|name| !name.is_empty());
-        let arguments = piece.function.arguments.unwrap_or_default();
-        allowance.take(arguments.len() + name.as_ref().map_or(0, String::len))?;
-        let at = match self.slot_of(id.as_deref(), piece.index, name.is_some()) {
-            Some(at) => at,
-            None => {
-                allowance.tool_call(self.slots.len())?;
-                let made_up = || format!("call_{}", Uuid::now_v7().simple());
-                self.slots.push(Slot {
-                    index: piece.index,
-                    given_id: id.clone(),
-                    call: ToolCall::new(id.clone().unwrap_or_else(made_up), "", ""),
-                    announced: false,
-                });
-                self.slots.len() - 1
-            }
-        };
-        let slot = &mut self.slots[at];
-        if let Some(id) = id.filter(|_| slot.given_id.is_none() && !slot.announced) {
-            slot.call.id.clone_from(&id);
-            slot.given_id = Some(id);
-        }
-        match name {
-            Some(name) if slot.call.name.is_empty() => slot.call.name = name,
-            // Some servers repeat the whole name with every piece; others cut it in pieces.
-            Some(name) if slot.call.name != name && slot.call.arguments.is_empty() => slot.call.name.push_str(&name),
-            _ => {}
-        }
-        slot.call.arguments.push_str(&arguments);
-        if piece.extra_content.is_some() {
-            slot.call.vendor = piece.extra_content;
-        }
-        if !slot.announced && !slot.call.name.is_empty() && !slot.call.arguments.is_empty() {
-            slot.announced = true;
-            out.push_back(StreamEvent::ToolCallStarted { id: slot.call.id.clone(), name: slot.call.name.clone() });
-        }
-        Ok(())
-    }
-
-    /// The call that a piece continues; `None` starts a new one.
-    ///
-    /// The id decides first, then the index. Servers exist that number all parallel calls 0, that
-    /// give a fresh id to every piece, and that give neither id nor index.
-    fn slot_of(&self, id: Option<&str>, index: Option<u64>, has_name: bool) -> Option<usize> {
-        if let Some(id) = id {
-            if let Some(known) = self.slots.iter().rposition(|slot| slot.given_id.as_deref() == Some(id)) {
-                return Some(known);
-            }
-            let same_index = index.and_then(|_| self.slots.iter().rposition(|slot| slot.index == index))?;
-            let continues = !has_name || self.slots[same_index].call.name.is_empty();
-            return continues.then_some(same_index);
-        }
-        let candidate = match index {
-            Some(_) => self.slots.iter().rposition(|slot| slot.index == index)?,
-            None => self.slots.len().checked_sub(1)?,
-        };
-        let slot = &self.slots[candidate];
-        let complete = || serde_json::from_str::<Value>(&slot.call.arguments).is_ok();
-        let starts_anew = has_name && !slot.call.name.is_empty() && complete();
-        (!starts_anew).then_some(candidate)
     }
 
     fn finish(&mut self, reason: &str, out: &mut VecDeque<StreamEvent>) -> Result<(), ModelError> {
@@ -266,7 +184,10 @@ impl Decoder {
             "tool_calls" | "function_call" | "tool_use" => FinishReason::ToolCalls,
             "content_filter" | "SAFETY" | "sensitive" => FinishReason::ContentFilter,
             "error" | "network_error" => {
-                return Err(ModelError::new(ModelErrorCode::ProviderError, "The provider broke off the answer with an error and gave no reason."));
+                return Err(ModelError::new(
+                    ModelErrorCode::ProviderError,
+                    "The provider broke off the answer with an error and gave no reason.",
+                ));
             }
             _ => FinishReason::Other,
         };
@@ -275,34 +196,32 @@ impl Decoder {
     }
 
     fn release_calls(&mut self, out: &mut VecDeque<StreamEvent>) {
-        let slots = std::mem::take(&mut self.slots);
-        if slots.is_empty() {
+        let calls = self.calls.take();
+        if calls.is_empty() {
             return;
         }
         self.had_calls = true;
         if !self.reasoning.is_empty() {
-            out.push_back(StreamEvent::ReasoningBlock(ReasoningBlock::Plain { text: std::mem::take(&mut self.reasoning) }));
+            let text = std::mem::take(&mut self.reasoning);
+            out.push_back(StreamEvent::ReasoningBlock(ReasoningBlock::Plain { text }));
         }
-        for mut slot in slots {
-            if !slot.announced {
-                out.push_back(StreamEvent::ToolCallStarted { id: slot.call.id.clone(), name: slot.call.name.clone() });
-            }
-            if slot.call.arguments.trim().is_empty() {
-                slot.call.arguments = "{}".to_owned();
-            }
-            out.push_back(StreamEvent::ToolCall(slot.call));
-        }
+        out.extend(calls);
     }
 }
 
 fn malformed(data: &str) -> ModelError {
     let start: String = data.chars().take(200).collect();
-    ModelError::new(ModelErrorCode::ProviderError, format!("The provider sent a piece of the answer that is not valid JSON: {start}"))
+    ModelError::new(
+        ModelErrorCode::ProviderError,
+        format!("The provider sent a piece of the answer that is not valid JSON: {start}"),
+    )
 }
 
 fn read_usage(usage: &Value) -> Option<Usage> {
     let object = usage.as_object()?;
-    let number = |value: Option<&Value>| value.and_then(|value| value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64)));
+    let number = |value: Option<&Value>| {
+        value.and_then(|value| value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64)))
+    };
     let first = |names: &[&str]| names.iter().find_map(|name| number(object.get(*name)));
     let input = first(&["prompt_tokens", "input_tokens"]);
     let output = first(&["completion_tokens", "output_tokens"]);
@@ -310,7 +229,8 @@ fn read_usage(usage: &Value) -> Option<Usage> {
         return None;
     }
     let inner = |path: &str| number(usage.pointer(path));
-    let reasoning = inner("/completion_tokens_details/reasoning_tokens").or_else(|| inner("/output_tokens_details/reasoning_tokens"));
+    let reasoning = inner("/completion_tokens_details/reasoning_tokens")
+        .or_else(|| inner("/output_tokens_details/reasoning_tokens"));
     let cached = inner("/prompt_tokens_details/cached_tokens")
         .or_else(|| inner("/input_tokens_details/cached_tokens"))
         .or_else(|| first(&["prompt_cache_hit_tokens", "cached_tokens"]));
@@ -377,7 +297,12 @@ mod tests {
                 StreamEvent::Reasoning("hm".into()),
                 StreamEvent::Text("Hel".into()),
                 StreamEvent::Text("lo".into()),
-                StreamEvent::Usage(Usage { input_tokens: 10, output_tokens: 5, reasoning_tokens: Some(2), cached_input_tokens: Some(4) }),
+                StreamEvent::Usage(Usage {
+                    input_tokens: 10,
+                    output_tokens: 5,
+                    reasoning_tokens: Some(2),
+                    cached_input_tokens: Some(4)
+                }),
                 StreamEvent::Finish(FinishReason::Stop),
             ]
         );
@@ -397,7 +322,11 @@ mod tests {
 
     #[test]
     fn parallel_calls_in_pieces_are_put_together() {
-        let piece = |index: u64, id: Value, name: Value, arguments: &str| delta(json!({ "tool_calls": [{ "index": index, "id": id, "function": { "name": name, "arguments": arguments } }] }));
+        let piece = |index: u64, id: Value, name: Value, arguments: &str| {
+            delta(
+                json!({ "tool_calls": [{ "index": index, "id": id, "function": { "name": name, "arguments": arguments } }] }),
+            )
+        };
         let events = decode(&[
             piece(0, json!("a"), json!("search"), ""),
             piece(0, Value::Null, Value::Null, "{\"q\":"),
@@ -409,7 +338,8 @@ mod tests {
         .unwrap();
         assert_eq!(calls(&events), [("search".into(), "{\"q\":1}".into()), ("fetch".into(), "{\"r\":2}".into())]);
         assert_eq!(events.last(), Some(&StreamEvent::Finish(FinishReason::ToolCalls)));
-        let started = events.iter().position(|e| matches!(e, StreamEvent::ToolCallStarted { id, .. } if id == "a")).unwrap();
+        let started =
+            events.iter().position(|e| matches!(e, StreamEvent::ToolCallStarted { id, .. } if id == "a")).unwrap();
         let complete = events.iter().position(|e| matches!(e, StreamEvent::ToolCall(call) if call.id == "a")).unwrap();
         assert!(started < complete);
     }
@@ -417,14 +347,22 @@ mod tests {
     #[test]
     fn odd_numbering_still_gives_the_right_calls() {
         // All parallel calls numbered 0, told apart by their ids.
-        let zero = |id: &str, name: &str| delta(json!({ "tool_calls": [{ "index": 0, "id": id, "function": { "name": name, "arguments": "{}" } }] }));
+        let zero = |id: &str, name: &str| {
+            delta(json!({ "tool_calls": [{ "index": 0, "id": id, "function": { "name": name, "arguments": "{}" } }] }))
+        };
         assert_eq!(calls(&decode(&[zero("a", "f"), zero("b", "g"), finish("stop")]).unwrap()).len(), 2);
         // A fresh id with every piece of one call.
-        let fresh = |id: &str, name: Value, arguments: &str| delta(json!({ "tool_calls": [{ "index": 0, "id": id, "function": { "name": name, "arguments": arguments } }] }));
-        let events = decode(&[fresh("a", json!("f"), "{\"x\":"), fresh("b", Value::Null, "1}"), finish("tool_calls")]).unwrap();
+        let fresh = |id: &str, name: Value, arguments: &str| {
+            delta(
+                json!({ "tool_calls": [{ "index": 0, "id": id, "function": { "name": name, "arguments": arguments } }] }),
+            )
+        };
+        let events =
+            decode(&[fresh("a", json!("f"), "{\"x\":"), fresh("b", Value::Null, "1}"), finish("tool_calls")]).unwrap();
         assert_eq!(calls(&events), [("f".into(), "{\"x\":1}".into())]);
         // Neither id nor index; arguments as an object.
-        let bare = |name: &str| delta(json!({ "tool_calls": [{ "function": { "name": name, "arguments": { "x": 1 } } }] }));
+        let bare =
+            |name: &str| delta(json!({ "tool_calls": [{ "function": { "name": name, "arguments": { "x": 1 } } }] }));
         let events = decode(&[bare("f"), bare("g"), finish("stop")]).unwrap();
         assert_eq!(calls(&events), [("f".into(), "{\"x\":1}".into()), ("g".into(), "{\"x\":1}".into())]);
         assert_eq!(events.last(), Some(&StreamEvent::Finish(FinishReason::ToolCalls)));
@@ -432,8 +370,15 @@ mod tests {
 
     #[test]
     fn ids_are_made_up_when_missing_and_empty_arguments_are_an_empty_object() {
-        let events = decode(&[delta(json!({ "tool_calls": [{ "index": 0, "function": { "name": "now" } }] })), finish("tool_calls")]).unwrap();
-        let Some(StreamEvent::ToolCall(call)) = events.iter().find(|event| matches!(event, StreamEvent::ToolCall(_))) else { panic!("{events:?}") };
+        let events = decode(&[
+            delta(json!({ "tool_calls": [{ "index": 0, "function": { "name": "now" } }] })),
+            finish("tool_calls"),
+        ])
+        .unwrap();
+        let Some(StreamEvent::ToolCall(call)) = events.iter().find(|event| matches!(event, StreamEvent::ToolCall(_)))
+        else {
+            panic!("{events:?}")
+        };
         assert!(call.id.starts_with("call_"));
         assert_eq!(call.arguments, "{}");
     }
@@ -452,7 +397,10 @@ mod tests {
             json!({ "object": "error", "message": "credit balance is too low" }),
             json!({ "choices": [{ "index": 0, "delta": {}, "error": { "code": 402, "message": "no" }, "finish_reason": "error" }] }),
         ] {
-            assert_eq!(decode(&[delta(json!({ "content": "a" })), chunk]).unwrap_err().code, ModelErrorCode::CreditExhausted);
+            assert_eq!(
+                decode(&[delta(json!({ "content": "a" })), chunk]).unwrap_err().code,
+                ModelErrorCode::CreditExhausted
+            );
         }
         assert_eq!(decode(&[finish("error")]).unwrap_err().code, ModelErrorCode::ProviderError);
         let mut decoder = Decoder::default();

@@ -1,5 +1,6 @@
 //! The OpenAI chat-completions format.
 
+mod calls;
 mod decode;
 mod request;
 

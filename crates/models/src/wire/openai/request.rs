@@ -4,11 +4,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use crate::wire::{ChatMessage, ChatRequest, Effort, ModelFacts, ReasoningBlock, ToolCall, ToolChoice, UserPart, WireDialect, arguments_object};
+use crate::wire::{
+    ChatMessage, ChatRequest, Effort, ModelFacts, ReasoningBlock, ToolCall, ToolChoice, UserPart, WireDialect,
+    arguments_object,
+};
 
 /// The request body. `with_usage` asks for the usage chunk at the end of the stream, which a few
 /// servers refuse.
-pub(in crate::wire) fn body(facts: &ModelFacts, dialect: WireDialect, request: &ChatRequest, with_usage: bool) -> Value {
+pub(in crate::wire) fn body(
+    facts: &ModelFacts,
+    dialect: WireDialect,
+    request: &ChatRequest,
+    with_usage: bool,
+) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(facts.id));
     body.insert("messages".to_owned(), Value::Array(messages(request)));
@@ -64,8 +72,12 @@ fn messages(request: &ChatRequest) -> Vec<Value> {
         let in_tool_loop = last_user.is_none_or(|user| at > user);
         list.push(match message {
             ChatMessage::User(parts) => json!({ "role": "user", "content": user_content(parts) }),
-            ChatMessage::Assistant { text, reasoning, tool_calls } => assistant(text, reasoning, tool_calls, in_tool_loop),
-            ChatMessage::ToolResult { id, content, .. } => json!({ "role": "tool", "tool_call_id": id, "content": content }),
+            ChatMessage::Assistant { text, reasoning, tool_calls } => {
+                assistant(text, reasoning, tool_calls, in_tool_loop)
+            }
+            ChatMessage::ToolResult { id, content, .. } => {
+                json!({ "role": "tool", "tool_call_id": id, "content": content })
+            }
         });
     }
     list
@@ -97,7 +109,10 @@ fn user_content(parts: &[UserPart]) -> Value {
 fn assistant(text: &str, reasoning: &[ReasoningBlock], tool_calls: &[ToolCall], in_tool_loop: bool) -> Value {
     let mut message = Map::new();
     message.insert("role".to_owned(), json!("assistant"));
-    message.insert("content".to_owned(), if text.is_empty() && !tool_calls.is_empty() { Value::Null } else { json!(text) });
+    message.insert(
+        "content".to_owned(),
+        if text.is_empty() && !tool_calls.is_empty() { Value::Null } else { json!(text) },
+    );
     if tool_calls.is_empty() {
         return Value::Object(message);
     }
@@ -140,7 +155,13 @@ mod tests {
     use crate::wire::{ThinkingStyle, ToolSpec};
 
     fn facts(reasoning: bool) -> ModelFacts {
-        ModelFacts { id: "m-1".to_owned(), max_output_tokens: Some(4_096), reasoning, thinking: ThinkingStyle::Budget, xhigh: false }
+        ModelFacts {
+            id: "m-1".to_owned(),
+            max_output_tokens: Some(4_096),
+            reasoning,
+            thinking: ThinkingStyle::Budget,
+            xhigh: false,
+        }
     }
 
     fn request() -> ChatRequest {
@@ -154,10 +175,23 @@ mod tests {
                 ChatMessage::Assistant {
                     text: String::new(),
                     reasoning: vec![ReasoningBlock::Plain { text: "look it up".to_owned() }],
-                    tool_calls: vec![ToolCall::new("c1", "rag_search", "{\"query\":\"x\"}"), ToolCall::new("c2", "rag_search", "{broken")],
+                    tool_calls: vec![
+                        ToolCall::new("c1", "rag_search", "{\"query\":\"x\"}"),
+                        ToolCall::new("c2", "rag_search", "{broken"),
+                    ],
                 },
-                ChatMessage::ToolResult { id: "c1".to_owned(), name: "rag_search".to_owned(), content: "[]".to_owned(), is_error: false },
-                ChatMessage::ToolResult { id: "c2".to_owned(), name: "rag_search".to_owned(), content: "bad JSON".to_owned(), is_error: true },
+                ChatMessage::ToolResult {
+                    id: "c1".to_owned(),
+                    name: "rag_search".to_owned(),
+                    content: "[]".to_owned(),
+                    is_error: false,
+                },
+                ChatMessage::ToolResult {
+                    id: "c2".to_owned(),
+                    name: "rag_search".to_owned(),
+                    content: "bad JSON".to_owned(),
+                    is_error: true,
+                },
             ],
             tools: vec![ToolSpec {
                 name: "rag_search".to_owned(),
@@ -173,7 +207,8 @@ mod tests {
     #[test]
     fn the_history_keeps_its_order_with_calls_and_results() {
         let body = body(&facts(false), WireDialect::Classic, &request(), true);
-        let roles: Vec<&str> = body["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
+        let roles: Vec<&str> =
+            body["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
         assert_eq!(roles, ["system", "user", "assistant", "tool", "tool"]);
         let messages = &body["messages"];
         assert_eq!(messages[1]["content"][1]["image_url"]["url"], "data:image/png;base64,iVBORw==");

@@ -1,0 +1,415 @@
+//! Providers, models and credentials on the wire.
+
+use serde::{Deserialize, Serialize};
+use tale_models::{AuthMethod, Capabilities, ModelSpec, ProviderKind, ProviderView, Purpose};
+use utoipa::{IntoParams, ToSchema};
+
+/// The wire format of an endpoint.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ApiFormat {
+    Openai,
+    Anthropic,
+}
+
+impl From<ApiFormat> for tale_models::ApiFormat {
+    fn from(format: ApiFormat) -> Self {
+        match format {
+            ApiFormat::Openai => Self::OpenAi,
+            ApiFormat::Anthropic => Self::Anthropic,
+        }
+    }
+}
+
+impl From<tale_models::ApiFormat> for ApiFormat {
+    fn from(format: tale_models::ApiFormat) -> Self {
+        match format {
+            tale_models::ApiFormat::OpenAi => Self::Openai,
+            tale_models::ApiFormat::Anthropic => Self::Anthropic,
+        }
+    }
+}
+
+/// What a model is for.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ModelPurpose {
+    Chat,
+    Embedding,
+}
+
+/// What a chat model can do.
+#[derive(Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ModelCapabilities {
+    /// It calls tools.
+    pub(crate) tools: bool,
+    /// It reads images.
+    pub(crate) vision: bool,
+    /// It has a reasoning knob.
+    pub(crate) reasoning: bool,
+}
+
+/// US dollars per million tokens. A missing price is unknown.
+#[derive(Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct ModelPricing {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) input: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output: Option<f64>,
+    /// Input tokens read from the provider's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cached_input: Option<f64>,
+}
+
+impl From<tale_models::Pricing> for ModelPricing {
+    fn from(pricing: tale_models::Pricing) -> Self {
+        Self { input: pricing.input, output: pricing.output, cached_input: pricing.cached_input }
+    }
+}
+
+/// A model of a provider.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Model {
+    /// The provider's name of the model.
+    pub(crate) id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) display_name: Option<String>,
+    /// In tokens.
+    pub(crate) context_window: u32,
+    /// In tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_output_tokens: Option<u32>,
+    pub(crate) purposes: Vec<ModelPurpose>,
+    #[serde(default)]
+    pub(crate) capabilities: ModelCapabilities,
+    /// Width of the vectors of an embedding model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dimensions: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pricing: Option<ModelPricing>,
+}
+
+impl From<Model> for ModelSpec {
+    fn from(model: Model) -> Self {
+        Self {
+            display_name: model.display_name,
+            context_window: model.context_window,
+            max_output_tokens: model.max_output_tokens,
+            purposes: model
+                .purposes
+                .into_iter()
+                .map(|purpose| match purpose {
+                    ModelPurpose::Chat => Purpose::Chat,
+                    ModelPurpose::Embedding => Purpose::Embedding,
+                })
+                .collect(),
+            capabilities: Capabilities {
+                tools: model.capabilities.tools,
+                vision: model.capabilities.vision,
+                reasoning: model.capabilities.reasoning,
+            },
+            dimensions: model.dimensions,
+            pricing: model.pricing.map(|pricing| tale_models::Pricing {
+                input: pricing.input,
+                output: pricing.output,
+                cached_input: pricing.cached_input,
+            }),
+            ..Self::unknown(&model.id)
+        }
+    }
+}
+
+impl From<ModelSpec> for Model {
+    fn from(spec: ModelSpec) -> Self {
+        Self {
+            id: spec.id,
+            display_name: spec.display_name,
+            context_window: spec.context_window,
+            max_output_tokens: spec.max_output_tokens,
+            purposes: spec
+                .purposes
+                .into_iter()
+                .map(|purpose| match purpose {
+                    Purpose::Chat => ModelPurpose::Chat,
+                    Purpose::Embedding => ModelPurpose::Embedding,
+                })
+                .collect(),
+            capabilities: ModelCapabilities {
+                tools: spec.capabilities.tools,
+                vision: spec.capabilities.vision,
+                reasoning: spec.capabilities.reasoning,
+            },
+            dimensions: spec.dimensions,
+            pricing: spec.pricing.map(ModelPricing::from),
+        }
+    }
+}
+
+/// Where a key comes from.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CredentialMethod {
+    /// A stored key.
+    ApiKey,
+    /// A variable of the process.
+    Env,
+}
+
+/// An access to a provider, without its secret.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Credential {
+    #[schema(format = Uuid)]
+    pub(crate) id: String,
+    /// Unique in the organization.
+    pub(crate) name: String,
+    pub(crate) auth_method: CredentialMethod,
+    /// First four and last two characters of the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) masked: Option<String>,
+    /// The variable of an `env` credential.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) secret_env: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) endpoint: Option<String>,
+    /// Empty = every model.
+    pub(crate) model_allowlist: Vec<String>,
+    pub(crate) enabled: bool,
+    /// Used when a caller names none.
+    pub(crate) is_default: bool,
+    pub(crate) version: i64,
+    /// In epoch milliseconds.
+    pub(crate) updated_at: i64,
+}
+
+impl Credential {
+    /// An access without a key is no row of its own: the provider simply needs none.
+    pub(crate) fn shown(credential: tale_models::Credential) -> Option<Self> {
+        let auth_method = match credential.auth_method {
+            AuthMethod::ApiKey => CredentialMethod::ApiKey,
+            AuthMethod::Env => CredentialMethod::Env,
+            AuthMethod::None => return None,
+        };
+        Some(Self {
+            id: credential.id.to_string(),
+            name: credential.name,
+            auth_method,
+            masked: credential.masked,
+            secret_env: credential.secret_env,
+            endpoint: credential.endpoint.map(|url| address(&url)),
+            model_allowlist: credential.model_allowlist,
+            enabled: credential.enabled,
+            is_default: credential.is_default,
+            version: credential.version,
+            updated_at: credential.updated_at.timestamp_millis(),
+        })
+    }
+}
+
+fn address(url: &url::Url) -> String {
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
+/// A provider with the organization's credentials.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Provider {
+    pub(crate) slug: String,
+    pub(crate) display_name: String,
+    /// `shipped`, `custom` or `demo`.
+    pub(crate) kind: &'static str,
+    pub(crate) api_format: ApiFormat,
+    /// `null` when each credential has its own address, and for the demo.
+    #[schema(required)]
+    pub(crate) base_url: Option<String>,
+    /// `static`, `openrouter-api`, `models-endpoint` or `none`.
+    pub(crate) catalog_source: &'static str,
+    /// `supported`, `unsupported` or `unknown`.
+    pub(crate) embedding: &'static str,
+    pub(crate) version: i64,
+    pub(crate) models: Vec<Model>,
+    pub(crate) credentials: Vec<Credential>,
+    /// When the list of models was read from the provider, in epoch milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) catalog_fetched_at: Option<i64>,
+    /// Why the list could not be read the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) catalog_error: Option<String>,
+}
+
+impl From<ProviderView> for Provider {
+    fn from(view: ProviderView) -> Self {
+        let ProviderView { provider, credentials, catalog } = view;
+        let (fetched_at, error) = catalog.map(|state| (state.fetched_at, state.error)).unwrap_or_default();
+        Self {
+            slug: provider.slug,
+            display_name: provider.display_name,
+            kind: provider.kind.text(),
+            api_format: provider.api_format.into(),
+            base_url: provider.base_url.filter(|_| provider.kind != ProviderKind::Demo).map(|url| address(&url)),
+            catalog_source: provider.catalog_source.text(),
+            embedding: provider.embedding.text(),
+            version: provider.version,
+            models: provider.models.into_iter().map(Model::from).collect(),
+            credentials: credentials.into_iter().filter_map(Credential::shown).collect(),
+            catalog_fetched_at: fetched_at.map(|at| at.timestamp_millis()),
+            catalog_error: error,
+        }
+    }
+}
+
+/// Every provider.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Providers {
+    pub(crate) providers: Vec<Provider>,
+}
+
+/// A custom provider to add.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct AddProviderRequest {
+    /// Identifier: lower-case letters, digits and single hyphens.
+    pub(crate) name: String,
+    pub(crate) display_name: String,
+    pub(crate) api_format: ApiFormat,
+    pub(crate) base_url: String,
+    /// `openai-modern` sends `max_completion_tokens`.
+    #[serde(default)]
+    pub(crate) wire_dialect: Option<Dialect>,
+    /// Empty = read from the endpoint.
+    #[serde(default)]
+    pub(crate) models: Vec<Model>,
+    /// Without a key the endpoint is called without one.
+    #[serde(default)]
+    pub(crate) api_key: Option<String>,
+    /// A variable `TALE_PROVIDER_KEY_…` instead of a key.
+    #[serde(default)]
+    pub(crate) secret_env: Option<String>,
+}
+
+/// A dialect of the OpenAI format.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+pub(crate) enum Dialect {
+    #[serde(rename = "openai-modern")]
+    OpenaiModern,
+}
+
+/// What changes; absent fields stay.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ChangeProviderRequest {
+    /// The version that the change started from.
+    pub(crate) version: i64,
+    #[serde(default)]
+    pub(crate) display_name: Option<String>,
+    #[serde(default)]
+    pub(crate) base_url: Option<String>,
+    #[serde(default)]
+    pub(crate) models: Option<Vec<Model>>,
+    #[serde(default)]
+    pub(crate) api_key: Option<String>,
+}
+
+/// The version that a deletion started from.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VersionQuery {
+    pub(crate) version: i64,
+}
+
+/// An endpoint whose models are wanted.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct DiscoverModelsRequest {
+    pub(crate) api_format: ApiFormat,
+    pub(crate) base_url: String,
+    #[serde(default)]
+    pub(crate) api_key: Option<String>,
+}
+
+/// Models found.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DiscoveredModels {
+    pub(crate) models: Vec<Model>,
+}
+
+/// What to test; the provider's first model and default credential when absent.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct TestProviderRequest {
+    #[serde(default)]
+    pub(crate) model: Option<String>,
+    #[serde(default)]
+    #[schema(format = Uuid)]
+    pub(crate) credential_id: Option<String>,
+}
+
+/// What a test gave.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProviderTest {
+    pub(crate) ok: bool,
+    pub(crate) latency_ms: u64,
+    pub(crate) model: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reply: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<ProviderTestError>,
+}
+
+/// The vendor's own error.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ProviderTestError {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<u16>,
+}
+
+/// How many models a list holds.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RefreshedCatalog {
+    pub(crate) count: usize,
+}
+
+/// A credential to add.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct AddCredentialRequest {
+    pub(crate) name: String,
+    pub(crate) auth_method: CredentialMethod,
+    #[serde(default)]
+    pub(crate) api_key: Option<String>,
+    #[serde(default)]
+    pub(crate) secret_env: Option<String>,
+    #[serde(default)]
+    pub(crate) endpoint: Option<String>,
+    #[serde(default)]
+    pub(crate) model_allowlist: Vec<String>,
+    #[serde(default)]
+    pub(crate) enabled: Option<bool>,
+}
+
+/// What changes; absent fields stay.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ChangeCredentialRequest {
+    /// The version that the change started from.
+    pub(crate) version: i64,
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    #[serde(default)]
+    pub(crate) api_key: Option<String>,
+    /// An empty text removes it.
+    #[serde(default)]
+    pub(crate) endpoint: Option<String>,
+    #[serde(default)]
+    pub(crate) model_allowlist: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) enabled: Option<bool>,
+    #[serde(default)]
+    pub(crate) is_default: Option<bool>,
+}

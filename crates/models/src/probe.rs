@@ -1,0 +1,228 @@
+//! Asking a provider something outside a chat: its list of models, and one tiny call that shows
+//! whether a credential works (MOD-13 to MOD-17, the Test button).
+
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+use tale_core::ids::{CredentialId, OrgId};
+use tale_core::problem::{Code, Problem};
+use tokio_util::sync::CancellationToken;
+
+use crate::available::facts_of;
+use crate::credentials::{Credential, provider_unknown};
+use crate::definition::{ModelSpec, Provider, ProviderKind, Purpose, base_url};
+use crate::secret::checked_key;
+use crate::wire::{
+    ApiFormat, ChatMessage, ChatRequest, EmbeddingRefusal, ModelError, ModelErrorCode, StreamEvent, Target, WireDialect,
+};
+use crate::{Models, catalog, store};
+
+/// Longest wait for the answer to a test.
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// Largest answer to a test, in tokens.
+const TEST_TOKENS: u32 = 64;
+/// Most of a test's answer that is shown, in characters.
+const TEST_REPLY_CHARS: usize = 400;
+
+/// An endpoint whose models are wanted before anything is saved.
+#[derive(Debug, Clone)]
+pub struct DiscoverRequest {
+    /// The wire format.
+    pub api_format: ApiFormat,
+    /// The API root.
+    pub base_url: String,
+    /// The key, when the endpoint wants one.
+    pub api_key: Option<SecretString>,
+}
+
+/// What a test call gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestOutcome {
+    /// The model that was called.
+    pub model: String,
+    /// How long the whole call took.
+    pub latency: Duration,
+    /// What came back, or the vendor's own error.
+    pub result: Result<String, ModelError>,
+}
+
+impl Models {
+    /// Reads the models of an endpoint without saving anything. No stored key is used, so that a
+    /// typed address cannot be handed one.
+    ///
+    /// # Errors
+    /// `INVALID_URL`, `PRIVATE_HOST_BLOCKED`, `CREDENTIAL_SECRET_INVALID`,
+    /// `PROVIDER_UPSTREAM_ERROR` with the vendor's words and `data: {code, status}`.
+    pub async fn discover(&self, request: DiscoverRequest) -> Result<Vec<ModelSpec>, Problem> {
+        let base = base_url("baseUrl", &request.base_url, self.inner.wire.policy())?;
+        let secret = match request.api_key.filter(|key| !key.expose_secret().trim().is_empty()) {
+            Some(key) => Some(SecretString::from(checked_key(&key)?)),
+            None => None,
+        };
+        let target = Target { format: request.api_format, dialect: WireDialect::Classic, base, secret, demo: false };
+        let listed = self.inner.wire.list_models(&target, None).await.map_err(upstream_problem)?;
+        Ok(listed.into_iter().filter_map(ModelSpec::from_listed).collect())
+    }
+
+    /// Reads a provider's live list again and returns how many models it holds. A failure keeps
+    /// the list before it (MOD-15).
+    ///
+    /// # Errors
+    /// `PROVIDER_UNKNOWN`, `CREDENTIAL_NOT_FOUND` without an enabled credential, `INVALID_BODY` for
+    /// providers without a live list, `PROVIDER_UPSTREAM_ERROR`.
+    pub async fn refresh_catalog(&self, org: OrgId, slug: &str) -> Result<usize, Problem> {
+        let (provider, credential) = {
+            let mut conn = self.inner.pool.acquire().await?;
+            let provider = self.provider_in(&mut conn, org, slug).await?;
+            let held = store::credentials::list(&mut conn, org)
+                .await?
+                .into_iter()
+                .find(|credential| credential.provider_slug == slug && credential.enabled);
+            (provider, held)
+        };
+        if !provider.catalog_source.is_live() {
+            return Err(Problem::invalid_field("slug", "names a provider whose models are not read from its endpoint"));
+        }
+        let credential = credential.ok_or_else(|| {
+            Problem::new(Code::CredentialNotFound, "The provider has no enabled credential. Add a key first.")
+        })?;
+        self.refresh(org, &provider, &credential).await
+    }
+
+    async fn refresh(&self, org: OrgId, provider: &Provider, credential: &Credential) -> Result<usize, Problem> {
+        let mut conn = self.inner.pool.acquire().await?;
+        let target = self.target(&mut conn, org, provider, Some(credential)).await?;
+        drop(conn);
+        let listed = self.inner.wire.list_models(&target, None).await;
+        let mut conn = self.inner.pool.acquire().await?;
+        let now = self.inner.clock.now();
+        let counted = match listed {
+            Ok(listed) => {
+                let models: Vec<ModelSpec> = listed.into_iter().filter_map(ModelSpec::from_listed).collect();
+                store::providers::keep_catalog(&mut conn, org, &provider.slug, &models, now).await?;
+                Ok(models.len())
+            }
+            Err(error) => {
+                store::providers::note_catalog_failure(&mut conn, org, &provider.slug, &error.message, now).await?;
+                Err(upstream_problem(error))
+            }
+        };
+        tale_db::hints::notify(&mut conn, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Providers)).await?;
+        counted
+    }
+
+    /// Reads a live list after a save; the save stands whatever comes of it.
+    pub(crate) async fn refresh_quietly(&self, org: OrgId, provider: &Provider, credential: &Credential) {
+        if let Err(problem) = self.refresh(org, provider, credential).await {
+            tracing::info!(
+                provider = provider.slug,
+                code = problem.code.text(),
+                "the list of models could not be read after the save"
+            );
+        }
+    }
+
+    /// Makes one tiny real call and returns what came back, or the vendor's own error.
+    ///
+    /// # Errors
+    /// `PROVIDER_UNKNOWN`, `CREDENTIAL_NOT_FOUND`, `CHAT_MODEL_UNKNOWN`, `CREDENTIAL_ENV_MISSING`:
+    /// what prevents a call. What the provider refuses stands in the outcome.
+    pub async fn test_provider(
+        &self,
+        org: OrgId,
+        slug: &str,
+        model: Option<&str>,
+        credential: Option<CredentialId>,
+    ) -> Result<TestOutcome, Problem> {
+        let mut conn = self.inner.pool.acquire().await?;
+        let loaded = self.load(&mut conn, org).await?;
+        let Some(one) = loaded.into_iter().find(|one| one.provider.slug == slug) else {
+            let shipped = catalog::shipped_provider(slug).is_some();
+            return Err(if shipped { no_credential() } else { provider_unknown() });
+        };
+        let named = match credential {
+            Some(id) => {
+                Some(one.credentials.iter().find(|held| held.id == id && held.enabled).ok_or_else(no_credential)?)
+            }
+            None => None,
+        };
+        let allowed = |spec: &&ModelSpec| named.is_none_or(|credential| credential.allows(&spec.id));
+        let spec = match model {
+            Some(id) => one.models.iter().find(|spec| spec.id == id).cloned().unwrap_or_else(|| ModelSpec::unknown(id)),
+            None => {
+                let chat = one.models.iter().filter(allowed).find(|spec| spec.serves(Purpose::Chat));
+                chat.or_else(|| one.models.iter().find(allowed)).cloned().ok_or_else(|| {
+                    Problem::new(
+                        Code::ChatModelUnknown,
+                        "The provider has no model to test. Enter a model id, or refresh the list of models.",
+                    )
+                })?
+            }
+        };
+        let demo = one.provider.kind == ProviderKind::Demo;
+        let credential =
+            named.or_else(|| one.serving(&spec.id)).or_else(|| one.credentials.iter().find(|held| held.enabled));
+        if credential.is_none() && !demo {
+            return Err(no_credential());
+        }
+        let target = self.target(&mut conn, org, &one.provider, credential).await?;
+        drop(conn);
+        let started = Instant::now();
+        let call = async {
+            if spec.serves(Purpose::Chat) {
+                self.test_chat(&target, &spec).await
+            } else {
+                self.test_embedding(&target, &spec).await
+            }
+        };
+        let result = match tokio::time::timeout(TEST_TIMEOUT, call).await {
+            Ok(result) => result,
+            Err(_) => Err(ModelError::new(
+                ModelErrorCode::ProviderError,
+                format!("The provider did not answer within {} seconds.", TEST_TIMEOUT.as_secs()),
+            )),
+        };
+        Ok(TestOutcome { model: spec.id, latency: started.elapsed(), result })
+    }
+
+    async fn test_chat(&self, target: &Target, spec: &ModelSpec) -> Result<String, ModelError> {
+        let request = ChatRequest {
+            messages: vec![ChatMessage::user("Reply with the single word OK.")],
+            max_output_tokens: Some(TEST_TOKENS),
+            ..ChatRequest::default()
+        };
+        let mut stream = self.inner.wire.chat(target, &facts_of(spec), &request, CancellationToken::new()).await?;
+        let mut reply = String::new();
+        while let Some(event) = stream.next().await {
+            if let StreamEvent::Text(text) = event? {
+                reply.push_str(&text);
+            }
+        }
+        Ok(reply.trim().chars().take(TEST_REPLY_CHARS).collect())
+    }
+
+    async fn test_embedding(&self, target: &Target, spec: &ModelSpec) -> Result<String, ModelError> {
+        let dimensions = spec.dimensions.filter(|_| spec.shortens);
+        match self.inner.wire.embed(target, &spec.id, &["OK"], dimensions).await {
+            Ok(answer) => Ok(format!("{} dimensions", answer.vectors.first().map_or(0, Vec::len))),
+            Err(EmbeddingRefusal::Failed(error)) => Err(error),
+            Err(EmbeddingRefusal::TooManyTexts(_)) => {
+                Err(ModelError::new(ModelErrorCode::Generic, "The provider takes no text at all."))
+            }
+        }
+    }
+}
+
+fn no_credential() -> Problem {
+    Problem::new(
+        Code::CredentialNotFound,
+        "The provider has no enabled credential with this id. Add or enable one first.",
+    )
+}
+
+fn upstream_problem(error: ModelError) -> Problem {
+    Problem::new(Code::ProviderUpstreamError, error.message.clone())
+        .with_data(json!({ "code": error.code.text(), "status": error.status }))
+}
