@@ -1,11 +1,5 @@
 /** Contract of chat and documents, in openapi-typescript's layout. */
-import type {
-	Accepted,
-	Composer,
-	Effort,
-	Message,
-	Thread
-} from '../chat/types.ts';
+import type { Accepted, Composer, Effort, Message, Thread } from '../chat/types.ts';
 import type { Document, DocumentPage, ExtractedText, Passage, UploadTicket } from '../documents/types.ts';
 
 interface NoParameters {
@@ -34,12 +28,17 @@ interface Op<Parameters, Body, Status extends number, Result> {
 
 type Get<Parameters, Result> = Omit<Op<Parameters, undefined, 200, Result>, 'requestBody'> & { requestBody?: never };
 /** A call without a body. */
-type Call<Parameters, Status extends number, Result> = Omit<Op<Parameters, undefined, Status, Result>, 'requestBody'> & {
+type Call<Parameters, Status extends number, Result> = Omit<
+	Op<Parameters, undefined, Status, Result>,
+	'requestBody'
+> & {
 	requestBody?: never;
 };
 
 type Methods = 'get' | 'put' | 'post' | 'delete' | 'options' | 'head' | 'patch' | 'trace';
-type Path<Operations> = { parameters: NoParameters } & Operations & { [method in Exclude<Methods, keyof Operations>]?: never };
+type Path<Operations> = { parameters: NoParameters } & Operations & {
+		[method in Exclude<Methods, keyof Operations>]?: never;
+	};
 
 interface Id {
 	id: string;
@@ -76,7 +75,12 @@ export interface AttachmentStatus {
 
 export interface paths {
 	'/api/app/uploads': Path<{
-		post: Op<In, { fileName: string; contentType: string; size: number; purpose?: 'document' | 'chat' }, 201, UploadTicket>;
+		post: Op<
+			In,
+			{ fileName: string; contentType: string; size: number; purpose?: 'document' | 'chat' },
+			201,
+			UploadTicket
+		>;
 	}>;
 	'/api/app/documents': Path<{
 		get: Get<In<undefined, { search?: string; status?: string; cursor?: string; limit?: number }>, DocumentPage>;
@@ -87,7 +91,9 @@ export interface paths {
 		patch: Op<In<Id>, { title: string }, 200, Document>;
 		delete: Call<In<Id>, 204, undefined>;
 	}>;
-	'/api/app/documents/{id}/retry-indexing': Path<{ post: Call<In<Id>, 200, { status: string; reason?: string | null }> }>;
+	'/api/app/documents/{id}/retry-indexing': Path<{
+		post: Call<In<Id>, 200, { status: string; reason?: string | null }>;
+	}>;
 	'/api/app/documents/{id}/restore': Path<{ post: Call<In<Id>, 200, Document> }>;
 	'/api/app/documents/{id}/text': Path<{ get: Get<In<Id, { offset?: number; limit?: number }>, ExtractedText> }>;
 	'/api/app/documents/{id}/passages/{chunkId}': Path<{ get: Get<In<Id & { chunkId: string }>, Passage> }>;
@@ -98,12 +104,7 @@ export interface paths {
 	}>;
 	'/api/app/chat/threads/{id}': Path<{
 		get: Get<In<Id>, Thread>;
-		patch: Op<
-			In<Id>,
-			{ title?: string; archived?: boolean; pinned?: boolean; unread?: boolean },
-			200,
-			Thread
-		>;
+		patch: Op<In<Id>, { title?: string; archived?: boolean; pinned?: boolean; unread?: boolean }, 200, Thread>;
 		delete: Call<In<Id>, 204, undefined>;
 	}>;
 	'/api/app/chat/threads/{id}/restore': Path<{ post: Call<In<Id>, 200, Thread> }>;

@@ -2,6 +2,7 @@
 import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
+import { paths } from '#lib/shell/paths.ts';
 import type { Permissions, Session } from '#lib/api/types.ts';
 
 export const sessionQuery = () => ({
@@ -22,8 +23,8 @@ export function readSession(): Promise<Session> {
 	return queryClient.ensureQueryData(sessionQuery());
 }
 
-/** Ends the session and forgets everything that was read in it. */
+/** Ends the session and loads the sign-in page anew, so that nothing that was read in it stays in memory. */
 export async function signOut(): Promise<void> {
 	await send(api.POST('/api/auth/sign-out'));
-	queryClient.clear();
+	location.assign(paths.logIn());
 }
