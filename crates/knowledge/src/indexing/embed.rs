@@ -53,7 +53,7 @@ impl Job for EmbedFile {
     type Context = Knowledge;
 
     async fn run(&self, knowledge: &Knowledge, lease: &Lease) -> Result<(), JobError> {
-        match knowledge.embed_file(self.org, self.file, || lease.renew()).await {
+        match knowledge.embed_file(self.org, self.file, super::renewed(lease)).await {
             Ok(()) => Ok(()),
             Err(EmbedRunError::Stopped(stopped)) => Err(stopped),
             Err(EmbedRunError::Later(after)) => Err(JobError::Retry {

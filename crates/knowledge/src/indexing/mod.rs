@@ -17,7 +17,11 @@ pub use watch::Watch;
 pub(crate) use embed::enqueue as enqueue_embed;
 pub(crate) use read::{chain, enqueue as enqueue_index};
 
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use tale_core::ids::{ChunkId, FileId};
+use tale_jobs::{JobError, Lease};
 
 /// Says that search goes by words because there is no embedding model.
 pub(crate) const NOT_CONFIGURED: &str =
@@ -27,6 +31,9 @@ pub(crate) const NOT_CONFIGURED_CODE: &str = "embedding_not_configured";
 
 /// Files of one organization that are read, or embedded, at the same time (IDX-7).
 pub(crate) const PER_ORGANIZATION: u32 = 3;
+
+/// Shortest pause between two proofs that a lease is held.
+const RENEW_EVERY: Duration = Duration::from_secs(2);
 
 /// How files that are being read are called.
 pub(crate) const TEMP_PREFIX: &str = "tale-index-";
@@ -39,6 +46,22 @@ fn chunk_id(file: FileId, content_hash: &str, chunker_version: i32, ordinal: u32
     let mut bytes = [0u8; 16];
     bytes.copy_from_slice(&digest[..16]);
     ChunkId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+}
+
+/// Between two steps: says when to stop, and proves now and then that the lease is still held.
+fn renewed<'a>(lease: &'a Lease) -> impl Fn() -> futures::future::BoxFuture<'a, Result<(), JobError>> + Send + Sync {
+    let renewals = Mutex::new(Instant::now());
+    move || {
+        let due = {
+            let mut last = renewals.lock().unwrap_or_else(PoisonError::into_inner);
+            let due = last.elapsed() >= RENEW_EVERY;
+            if due {
+                *last = Instant::now();
+            }
+            due
+        };
+        Box::pin(async move { if due { lease.renew().await } else { lease.check() } })
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ use crate::store::{documents, files};
 
 /// Passages per transaction.
 const SLICE: usize = 64;
+/// Shortest pause between two notes of progress.
+const TOLD_EVERY_MS: i64 = 1_000;
 /// Passages per entry of the keyword log.
 const LOGGED: i32 = 1024;
 
@@ -53,7 +55,7 @@ impl Job for IndexFile {
     type Context = Knowledge;
 
     async fn run(&self, knowledge: &Knowledge, lease: &Lease) -> Result<(), JobError> {
-        match knowledge.index_file(self.org, self.file, || lease.renew()).await {
+        match knowledge.index_file(self.org, self.file, super::renewed(lease)).await {
             Ok(()) => Ok(()),
             Err(ReadError::Stopped(stopped)) => Err(stopped),
             Err(error) => {
@@ -118,7 +120,6 @@ struct Source {
 
 /// What a run stored.
 struct Stored {
-    content_hash: String,
     count: i32,
     text_length: i64,
 }
@@ -135,13 +136,11 @@ impl Knowledge {
         F: Future<Output = Result<(), JobError>> + Send,
     {
         let Some(source) = self.take_up(org, file).await? else { return Ok(()) };
-        let result = self.read_and_store(&source, &keep).await;
-        match result {
-            Ok(stored) => self.publish(&source, &stored).await,
-            Err(ReadError::Refused(error)) => {
-                self.refuse(&source, &error).await?;
-                Ok(())
-            }
+        let bytes = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(self.temp_dir())?;
+        let content_hash = self.download(&source, bytes.path(), &keep).await?;
+        match self.store_passages(&source, bytes.path(), &content_hash, &keep).await {
+            Ok(stored) => self.publish(&source, &content_hash, &stored).await,
+            Err(ReadError::Refused(error)) => self.refuse(&source, &content_hash, &error).await,
             Err(error) => Err(error),
         }
     }
@@ -169,72 +168,64 @@ impl Knowledge {
         Ok(documents::title_of_file(conn, org, row.id).await?.unwrap_or_else(|| title_of(&row.file_name)))
     }
 
-    async fn read_and_store<F, K>(&self, source: &Source, keep: &K) -> Result<Stored, ReadError>
+    /// Cuts the bytes at `path` into passages and stores them in slices. A file of one slice is one
+    /// transaction.
+    async fn store_passages<F, K>(&self, source: &Source, path: &Path, content_hash: &str, keep: &K) -> Result<Stored, ReadError>
     where
         K: Fn() -> F + Send + Sync,
         F: Future<Output = Result<(), JobError>> + Send,
     {
         let (org, file) = (source.org, source.row.id);
         let kind = tale_extract::classify(&source.row.file_name).into_kind(&source.row.file_name)?;
-        let bytes = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(self.temp_dir())?;
-        let content_hash = self.download(source, bytes.path(), keep).await?;
-
-        let mut conn = self.corpus().acquire().await?;
-        let prior = corpus::get(&mut conn, org, file).await?;
+        let prior = corpus::get(&mut *self.corpus().acquire().await?, org, file).await?;
         let same = prior.as_ref().is_some_and(|prior| {
-            prior.content_hash.as_deref() == Some(&content_hash) && prior.chunker_version == CHUNKER_VERSION
+            prior.content_hash.as_deref() == Some(content_hash) && prior.chunker_version == CHUNKER_VERSION
         });
-        let complete = same && prior.as_ref().is_some_and(|prior| prior.status == "completed");
-        if let Some(prior) = prior.as_ref().filter(|prior| complete && prior.title == source.title) {
+        let searchable = same && prior.as_ref().is_some_and(|prior| prior.status == "completed");
+        if let Some(prior) = prior.as_ref().filter(|prior| searchable && prior.title == source.title) {
             // Everything is stored: only the last step of an earlier run is missing.
-            return Ok(Stored { content_hash, count: prior.chunks_count, text_length: prior.text_length });
+            return Ok(Stored { count: prior.chunks_count, text_length: prior.text_length });
         }
         if prior.is_some() && !same {
             // Other bytes, or another chunker: nothing of the old passages may be shown again.
-            drop(conn);
             self.remove_passages(org, file).await?;
-            conn = self.corpus().acquire().await?;
         }
         let library = source.row.purpose == Purpose::Document;
-        corpus::begin(&mut conn, org, file, &source.title, library, &content_hash, CHUNKER_VERSION).await?;
-        drop(conn);
-
-        let mut stream = ChunkStream::open(self.extract_program(), bytes.path(), kind, &source.title)?;
-        let mut count = 0i32;
+        let mut stream = ChunkStream::open(self.extract_program(), path, kind, &source.title)?;
+        let (mut count, mut told) = (0i32, self.clock().now_ms());
         loop {
             let mut slice = Slice::default();
-            while slice.ids.len() < SLICE {
-                let Some(chunk) = stream.next().await? else { break };
-                push(&mut slice, file, &content_hash, &chunk);
+            let mut ended = false;
+            while slice.ids.len() < SLICE && !ended {
+                match stream.next().await? {
+                    Some(chunk) => push(&mut slice, file, content_hash, &chunk),
+                    None => ended = true,
+                }
             }
-            let Some(first) = slice.ordinals.first().copied() else { break };
-            let last = first + i32::try_from(slice.ids.len()).unwrap_or(i32::MAX) - 1;
+            let first = count;
+            count += i32::try_from(slice.ids.len()).unwrap_or(i32::MAX);
             let mut tx = self.corpus().begin().await?;
-            let written = corpus::put_slice(&mut tx, org, file, library, CHUNKER_VERSION, &slice).await?;
-            if complete && written > 0 {
-                // The file is searchable already; these passages have a new header.
-                log_changes(&mut tx, org, &[Change::Passages { file, first, last }]).await?;
+            if first == 0 {
+                corpus::begin(&mut tx, org, file, &source.title, library, content_hash, CHUNKER_VERSION).await?;
+            }
+            let written = if count > first { corpus::put_slice(&mut tx, org, file, library, CHUNKER_VERSION, &slice).await? } else { 0 };
+            if searchable && written > 0 {
+                // These passages are found already and have a new header.
+                log_changes(&mut tx, org, &[Change::Passages { file, first, last: count - 1 }]).await?;
+            }
+            if ended {
+                let text_length = i64::try_from(stream.chars()).unwrap_or(i64::MAX);
+                finish(&mut tx, source, count, text_length, searchable).await?;
+                tx.commit().await?;
+                return Ok(Stored { count, text_length });
             }
             tx.commit().await?;
-            count = last + 1;
             keep().await.map_err(ReadError::Stopped)?;
-            let mut conn = self.app().acquire().await?;
-            files::progress(&mut conn, org, file, count, None, self.clock().now()).await?;
+            if self.clock().now_ms() - told >= TOLD_EVERY_MS {
+                told = self.clock().now_ms();
+                files::progress(&mut *self.app().acquire().await?, org, file, count, None, self.clock().now()).await?;
+            }
         }
-        let text_length = i64::try_from(stream.chars()).unwrap_or(i64::MAX);
-
-        let mut tx = self.corpus().begin().await?;
-        let cut = corpus::cut_after(&mut tx, org, file, count).await?;
-        corpus::finish(&mut tx, org, file, &source.title, count, text_length).await?;
-        let mut log: Vec<Change> = Vec::new();
-        if cut > 0 {
-            log.push(Change::File(file));
-        } else if !complete {
-            log.extend((0..count).step_by(LOGGED as usize).map(|first| Change::Passages { file, first, last: (first + LOGGED).min(count) - 1 }));
-        }
-        log_changes(&mut tx, org, &log).await?;
-        tx.commit().await?;
-        Ok(Stored { content_hash, count, text_length })
     }
 
     /// Copies the stored bytes into `to` and returns their digest. No more than the declared size
@@ -269,14 +260,11 @@ impl Knowledge {
         if written != declared {
             return Err(ReadError::Failed("the stored object is shorter than its row says".into()));
         }
-        let hash = digest.finish_hex();
-        let mut conn = self.app().acquire().await?;
-        files::set_hash(&mut conn, source.org, source.row.id, &hash).await?;
-        Ok(hash)
+        Ok(digest.finish_hex())
     }
 
     /// Makes the stored passages searchable and queues what is left to do.
-    async fn publish(&self, source: &Source, stored: &Stored) -> Result<(), ReadError> {
+    async fn publish(&self, source: &Source, content_hash: &str, stored: &Stored) -> Result<(), ReadError> {
         let (org, file) = (source.org, source.row.id);
         let model = self.embedder().model(org).await.map_err(|problem| ReadError::Failed(problem.into()))?;
         let stamp = model.as_ref().map(EmbeddingModel::stamp);
@@ -290,7 +278,7 @@ impl Knowledge {
         let missing = stamp.is_none();
         let mut tx = self.app().begin().await?;
         let completed = files::Completed {
-            content_hash: &stored.content_hash,
+            content_hash,
             text_length: stored.text_length,
             embedding_stamp: stamp.as_deref().filter(|_| has_vectors),
             code: missing.then_some(NOT_CONFIGURED_CODE),
@@ -316,12 +304,12 @@ impl Knowledge {
     }
 
     /// Refuses the file as a whole: nothing of it stays searchable.
-    async fn refuse(&self, source: &Source, error: &ExtractError) -> Result<(), ReadError> {
+    async fn refuse(&self, source: &Source, content_hash: &str, error: &ExtractError) -> Result<(), ReadError> {
         let (org, file) = (source.org, source.row.id);
         self.remove_passages(org, file).await?;
         let status = if error.code.is_unsupported() { IndexStatus::Unsupported } else { IndexStatus::Failed };
         let mut tx = self.app().begin().await?;
-        files::darken(&mut tx, org, file).await?;
+        files::darken(&mut tx, org, file, content_hash).await?;
         files::end(&mut tx, org, file, status, error.code.as_str(), &error.message, self.clock().now()).await?;
         changes::hint_file(&mut tx, org, file).await?;
         tx.commit().await?;
@@ -347,6 +335,22 @@ impl Knowledge {
         }
         tx.commit().await
     }
+}
+
+/// Ends a file's passages: what an earlier run left behind the last one goes, and the keyword leg
+/// is told unless it knows these passages already.
+async fn finish(conn: &mut PgConnection, source: &Source, count: i32, text_length: i64, searchable: bool) -> Result<(), sqlx::Error> {
+    let (org, file) = (source.org, source.row.id);
+    let cut = corpus::cut_after(&mut *conn, org, file, count).await?;
+    corpus::finish(&mut *conn, org, file, &source.title, count, text_length).await?;
+    let log: Vec<Change> = if cut > 0 {
+        vec![Change::File(file)]
+    } else if searchable {
+        Vec::new()
+    } else {
+        (0..count).step_by(LOGGED as usize).map(|first| Change::Passages { file, first, last: (first + LOGGED).min(count) - 1 }).collect()
+    };
+    log_changes(conn, org, &log).await
 }
 
 fn push(slice: &mut Slice, file: FileId, content_hash: &str, chunk: &Chunk) {

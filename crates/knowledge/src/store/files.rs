@@ -201,15 +201,16 @@ pub(crate) async fn end(
     Ok(())
 }
 
-/// Takes a file's passages out of every search.
-pub(crate) async fn darken(conn: &mut PgConnection, org: OrgId, id: FileId) -> Result<(), sqlx::Error> {
+/// Takes a file's passages out of every search. Its digest is known: it was read.
+pub(crate) async fn darken(conn: &mut PgConnection, org: OrgId, id: FileId, content_hash: &str) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE app.files
-            SET searchable = false, embedded = false, embedding_stamp = NULL, text_length = NULL, indexed_at = NULL
+            SET content_hash = $3, searchable = false, embedded = false, embedding_stamp = NULL, text_length = NULL, indexed_at = NULL
           WHERE org_id = $1 AND id = $2",
     )
     .bind(org)
     .bind(id)
+    .bind(content_hash)
     .execute(conn)
     .await?;
     Ok(())
@@ -246,12 +247,6 @@ pub(crate) async fn complete(conn: &mut PgConnection, org: OrgId, id: FileId, wi
     .execute(conn)
     .await?;
     Ok(done.rows_affected() == 1)
-}
-
-/// Records the digest of the bytes, which is known before a refusal.
-pub(crate) async fn set_hash(conn: &mut PgConnection, org: OrgId, id: FileId, hash: &str) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE app.files SET content_hash = $3 WHERE org_id = $1 AND id = $2").bind(org).bind(id).bind(hash).execute(conn).await?;
-    Ok(())
 }
 
 /// Passages done, and how many are expected when that is known.

@@ -72,16 +72,6 @@ pub struct World {
     _folder: tempfile::TempDir,
 }
 
-impl World {
-    /// Saves an embedding model as the models room does, in a transaction.
-    pub async fn embedding_saved(&self, org: OrgId, model: &EmbeddingModel) -> Result<usize, Problem> {
-        let mut tx = self.db.app.begin().await?;
-        let queued = self.knowledge.embedding_saved(&mut tx, org, model).await?;
-        tx.commit().await?;
-        Ok(queued)
-    }
-}
-
 pub async fn world() -> World {
     let db = TestDb::new().await;
     let folder = tempfile::tempdir().unwrap();
