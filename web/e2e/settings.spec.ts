@@ -1,4 +1,13 @@
-import { expect, expectAccessible, expectNoOverflow, prefer, signIn, test, type Locale, type Theme } from './support/app.ts';
+import {
+	expect,
+	expectAccessible,
+	expectNoOverflow,
+	prefer,
+	signIn,
+	test,
+	type Locale,
+	type Theme
+} from './support/app.ts';
 
 const PAGES = [
 	'settings/account',

@@ -1,4 +1,14 @@
-import { expect, expectAccessible, expectNoOverflow, OWNER, prefer, signIn, test, type Locale, type Theme } from './support/app.ts';
+import {
+	expect,
+	expectAccessible,
+	expectNoOverflow,
+	OWNER,
+	prefer,
+	signIn,
+	test,
+	type Locale,
+	type Theme
+} from './support/app.ts';
 
 const TITLES: Record<Locale, string> = { en: 'Log in', de: 'Anmelden', fr: 'Se connecter' };
 

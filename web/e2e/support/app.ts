@@ -56,9 +56,16 @@ export async function prefer(context: BrowserContext, theme: Theme, locale: Loca
 export async function expectAccessible(page: Page): Promise<void> {
 	// Colours in the middle of a fade are nobody's contrast.
 	await page.evaluate(() =>
-		Promise.all(document.getAnimations().filter((a) => a.effect?.getTiming().iterations !== Infinity).map((a) => a.finished.catch(() => {})))
+		Promise.all(
+			document
+				.getAnimations()
+				.filter((a) => a.effect?.getTiming().iterations !== Infinity)
+				.map((a) => a.finished.catch(() => {}))
+		)
 	);
-	const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze();
+	const { violations } = await new AxeBuilder({ page })
+		.withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'])
+		.analyze();
 	const found = violations.flatMap(({ id, help, nodes }) =>
 		nodes.map((node) => `${id}: ${help}\n  ${node.html}\n  ${node.failureSummary}`)
 	);

@@ -1,6 +1,6 @@
 /**
  * Starts the real binary on its embedded defaults and a fresh data directory, unless `TALE_BASE_URL` names a server that
- * runs already. `TALE_BIN` names the binary; by default the release build, else the debug build, of this checkout.
+ * runs already. `TALE_BINARY` names the binary; by default the release build, else the debug build, of this checkout.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -13,9 +13,9 @@ const READY_MS = 120_000;
 
 function binary(): string {
 	const target = resolve(import.meta.dirname, '../../../target');
-	const places = [process.env.TALE_BIN, join(target, 'release/tale'), join(target, 'debug/tale')];
+	const places = [process.env.TALE_BINARY, join(target, 'release/tale'), join(target, 'debug/tale')];
 	const found = places.find((place) => place && existsSync(place));
-	if (!found) throw new Error('no binary to test: build one, or set TALE_BIN or TALE_BASE_URL');
+	if (!found) throw new Error('no binary to test: build one, or set TALE_BINARY or TALE_BASE_URL');
 	return found;
 }
 

@@ -1,154 +1,4755 @@
-/** The API contract in openapi-typescript's layout. */
-import type { paths as ContentPaths } from './schema-content.ts';
+/* Generated from the API contract by `npm run api`. Do not edit. */
 
-export interface paths extends ContentPaths {
-	'/api/app/session': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Session'] } } } }; put?: never; post?: never; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/setup': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': components['schemas']['SetupRequest'] } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': { user: components['schemas']['SessionUser']; organization: components['schemas']['OrganizationSummary'] } } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/auth/sign-up/email': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': { name: string; email: string; password: string } } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': { user: components['schemas']['SessionUser'] } } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/auth/sign-in/email': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': { email: string; password: string; rememberMe?: boolean } } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': { user: components['schemas']['SessionUser']; redirect: boolean } } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/auth/sign-out': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 204: { headers: Record<string, unknown>; content: { 'application/json'?: never } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/account': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Account'] } } } }; put?: never; post?: never; delete?: never; options?: never; head?: never; patch: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': { name: string } } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Account'] } } } }; trace?: never; };
-	'/api/app/account/password': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': { currentPassword: string; newPassword: string } } }; responses: { 204: { headers: Record<string, unknown>; content: { 'application/json'?: never } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/account/sessions': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': { sessions: components['schemas']['AccountSession'][] } } } } }; put?: never; post?: never; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/account/sessions/{id}': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post?: never; delete: { parameters: { query?: never; header?: never; path: { id: string }; cookie?: never }; requestBody?: never; responses: { 204: { headers: Record<string, unknown>; content: { 'application/json'?: never } } } }; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/account/sessions/end-others': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 204: { headers: Record<string, unknown>; content: { 'application/json'?: never } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/preferences': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Preferences'] } } } }; put: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': components['schemas']['Preferences'] } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Preferences'] } } } }; post?: never; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/organizations': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': { name: string } } }; responses: { 201: { headers: Record<string, unknown>; content: { 'application/json': { id: string; slug: string; name: string } } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/organizations/{id}': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post?: never; delete?: never; options?: never; head?: never; patch: { parameters: { query?: never; header?: never; path: { id: string }; cookie?: never }; requestBody: { content: { 'application/json': { name: string } } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': { id: string; slug: string; name: string } } } } }; trace?: never; };
-	'/api/app/permissions': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Permissions'] } } } }; put?: never; post?: never; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/members': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': { members: components['schemas']['Member'][] } } } } }; put?: never; post: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': components['schemas']['AddMemberRequest'] } }; responses: { 201: { headers: Record<string, unknown>; content: { 'application/json': { userId: string; created: boolean } } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/members/{userId}': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post?: never; delete: { parameters: { query: { orgId: string }; header?: never; path: { userId: string }; cookie?: never }; requestBody?: never; responses: { 204: { headers: Record<string, unknown>; content: { 'application/json'?: never } } } }; options?: never; head?: never; patch: { parameters: { query: { orgId: string }; header?: never; path: { userId: string }; cookie?: never }; requestBody: { content: { 'application/json': { role?: components['schemas']['Role']; name?: string; password?: string } } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Member'] } } } }; trace?: never; };
-	'/api/app/members/{userId}/transfer-ownership': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query: { orgId: string }; header?: never; path: { userId: string }; cookie?: never }; requestBody?: never; responses: { 204: { headers: Record<string, unknown>; content: { 'application/json'?: never } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/api-keys': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': { keys: components['schemas']['ApiKey'][] } } } } }; put?: never; post: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': { name: string; expiresInDays: number | null } } }; responses: { 201: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['CreatedApiKey'] } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/api-keys/{id}': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post?: never; delete: { parameters: { query: { orgId: string }; header?: never; path: { id: string }; cookie?: never }; requestBody?: never; responses: { 204: { headers: Record<string, unknown>; content: { 'application/json'?: never } } } }; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/providers': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': { providers: components['schemas']['Provider'][] } } } } }; put?: never; post: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': components['schemas']['AddProviderRequest'] } }; responses: { 201: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Provider'] } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/providers/demo': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 201: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Provider'] } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/providers/discover': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': { apiFormat: components['schemas']['ApiFormat']; baseUrl: string; apiKey?: string } } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': { models: components['schemas']['Model'][] } } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/providers/{slug}': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post?: never; delete: { parameters: { query: { orgId: string; version: number }; header?: never; path: { slug: string }; cookie?: never }; requestBody?: never; responses: { 204: { headers: Record<string, unknown>; content: { 'application/json'?: never } } } }; options?: never; head?: never; patch: { parameters: { query: { orgId: string }; header?: never; path: { slug: string }; cookie?: never }; requestBody: { content: { 'application/json': { version: number; displayName?: string; baseUrl?: string; models?: components['schemas']['Model'][]; apiKey?: string } } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Provider'] } } } }; trace?: never; };
-	'/api/app/providers/{slug}/test': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query: { orgId: string }; header?: never; path: { slug: string }; cookie?: never }; requestBody: { content: { 'application/json': { model?: string; credentialId?: string } } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['ProviderTest'] } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/providers/{slug}/credentials': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post: { parameters: { query: { orgId: string }; header?: never; path: { slug: string }; cookie?: never }; requestBody: { content: { 'application/json': components['schemas']['AddCredentialRequest'] } }; responses: { 201: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Credential'] } } } }; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/credentials/{id}': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get?: never; put?: never; post?: never; delete: { parameters: { query: { orgId: string; version: number }; header?: never; path: { id: string }; cookie?: never }; requestBody?: never; responses: { 204: { headers: Record<string, unknown>; content: { 'application/json'?: never } } } }; options?: never; head?: never; patch: { parameters: { query: { orgId: string }; header?: never; path: { id: string }; cookie?: never }; requestBody: { content: { 'application/json': { version: number; name?: string; apiKey?: string; endpoint?: string; modelAllowlist?: string[]; enabled?: boolean; isDefault?: boolean } } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['Credential'] } } } }; trace?: never; };
-	'/api/app/knowledge/embedding': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['EmbeddingSettings'] } } } }; put: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody: { content: { 'application/json': components['schemas']['EmbeddingChoice'] } }; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': { requeued: number } } } } }; post?: never; delete: { parameters: { query: { orgId: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 204: { headers: Record<string, unknown>; content: { 'application/json'?: never } } } }; options?: never; head?: never; patch?: never; trace?: never; };
-	'/api/app/search': { parameters: { query?: never; header?: never; path?: never; cookie?: never }; get: { parameters: { query: { orgId: string; q: string; scope?: 'all' | 'chats' }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Record<string, unknown>; content: { 'application/json': components['schemas']['SearchResults'] } } } }; put?: never; post?: never; delete?: never; options?: never; head?: never; patch?: never; trace?: never; };
+export interface paths {
+    "/api/app/account": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The person's own account. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Account"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Changes the display name. */
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["UpdateAccountRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Account"];
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/app/account/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Changes the password and ends every session of the person. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ChangePasswordRequest"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/account/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every browser in which the person is signed in. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AccountSessions"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/account/sessions/end-others": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Signs every other browser out. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/account/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Signs one browser out. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/api-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The person's keys, newest first. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ApiKeys"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Makes a key for the person. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CreateApiKeyRequest"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CreatedApiKey"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/api-keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revokes a key of the person, for good. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/attachments/{fileId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How far an attachment is. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    fileId: components["schemas"]["FileId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AttachmentView"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/composer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Models, the person's pick and the state of search. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ComposerView"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/pick": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Remembers the person's model for the next fresh chat. */
+        put: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["PickBody"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The person's chats, newest activity first. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ThreadPage"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Creates an empty chat. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CreateThread"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ThreadView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/archive-all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Archives all open chats of the person. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["BulkView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/delete-all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Moves all chats of the person to the trash. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["BulkView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/new/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends the first message of a new chat. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SendBody"];
+                };
+            };
+            responses: {
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AcceptedView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/{threadId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One chat. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ThreadView"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        /** Moves a chat to the trash. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        /** Renames, archives, pins or marks a chat. */
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ChangeThread"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ThreadView"];
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/app/chat/threads/{threadId}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The chat as a Markdown file. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/markdown": string;
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/{threadId}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Copies the chat up to a reply into a new one. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["NamedMessage"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ThreadView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/{threadId}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The messages of the version on screen, oldest first. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["MessageList"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Sends a message; the reply is written detached from this request. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SendBody"];
+                };
+            };
+            responses: {
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AcceptedView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/{threadId}/messages/{messageId}/edit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks with other words, as a new version of the turn. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                    messageId: components["schemas"]["MessageId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SendBody"];
+                };
+            };
+            responses: {
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AcceptedView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/{threadId}/messages/{messageId}/feedback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Rates a reply. */
+        put: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                    messageId: components["schemas"]["MessageId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["FeedbackBody"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/{threadId}/messages/{messageId}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks the same again, as a new version of the turn. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                    messageId: components["schemas"]["MessageId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["RetryBody"];
+                };
+            };
+            responses: {
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AcceptedView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/{threadId}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes a chat out of the trash. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ThreadView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/{threadId}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stops the reply that is being written. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["StoppingView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/chat/threads/{threadId}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Shows another version of a turn. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["NamedMessage"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["MessageList"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/credentials/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a credential. */
+        delete: {
+            parameters: {
+                query: {
+                    orgId?: string;
+                    version: number;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        /** Changes a credential. */
+        patch: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ChangeCredentialRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Credential"];
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/app/documents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Documents, newest first. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description Part of the title or the file's name. */
+                    search?: string | null;
+                    /** @description Only those in this state. */
+                    status?: ("pending" | "queued" | "running" | "completed" | "failed" | "unsupported" | "skipped") | null;
+                    /** @description Continues a list. */
+                    cursor?: string | null;
+                    /** @description Rows per page, 1–100 (50). */
+                    limit?: number | null;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["DocumentPage"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Registers an upload as a document. The same upload again answers 200 with the same document. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CreateDocumentRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Document"];
+                    };
+                };
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Document"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/documents/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One document. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Document"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        /** Moves a document to the trash: no search shows it from now on. It can be restored for 30 days. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        /** Gives a document another title. */
+        patch: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["RenameRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Document"];
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/app/documents/{id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The bytes of a document; one byte range is honoured. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description `1`: as a download. */
+                    download?: number | null;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/octet-stream": unknown;
+                    };
+                };
+                206: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                304: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                416: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/documents/{id}/passages/{chunkId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A passage, as a citation opens it. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                    chunkId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Passage"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/documents/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Brings a document back from the trash. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Document"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/documents/{id}/retry-indexing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Queues a document for indexing again. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Retried"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/documents/{id}/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A stretch of a document's extracted text. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description Where to begin, in Unicode scalar values (0). */
+                    offset?: number | null;
+                    /** @description How much, 1–200,000 (50,000). */
+                    limit?: number | null;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TextPart"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/files/{fileId}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The bytes of one's own upload or of a document's file; one byte range is honoured. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description `1`: as a download. */
+                    download?: number | null;
+                };
+                header?: never;
+                path: {
+                    fileId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/octet-stream": unknown;
+                    };
+                };
+                206: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                304: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                416: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/knowledge/embedding": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The embedding model, what could be chosen, and how far the documents are. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["EmbeddingSettings"];
+                    };
+                };
+            };
+        };
+        /** Chooses the embedding model; documents without its vectors are queued. */
+        put: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["EmbeddingChoice"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["EmbeddingChosen"];
+                    };
+                };
+            };
+        };
+        post?: never;
+        /** Removes the embedding model; search goes on by words alone. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every member, first come first. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Members"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Adds a member, with a new account when the address has none. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AddMemberRequest"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AddedMember"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/members/{userId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Removes a member. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    userId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        /** Changes a member's role, name or password. */
+        patch: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    userId: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["UpdateMemberRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Member"];
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/app/members/{userId}/transfer-ownership": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes another member the owner. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    userId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/organizations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes an organization with the person as owner. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["OrganizationRequest"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Organization"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/organizations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Renames an organization. */
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["OrganizationRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Organization"];
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/app/permissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the person may do in the organization. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Permissions"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/preferences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The person's preferences. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Preferences"];
+                    };
+                };
+            };
+        };
+        /** Replaces the person's preferences. */
+        put: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["Preferences"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Preferences"];
+                    };
+                };
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every provider: the organization's own, then the shipped ones. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Providers"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Adds a custom provider together with its first credential. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AddProviderRequest"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Provider"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/providers/demo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Adds the demo model of this process, which quotes documents and is no language model. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Provider"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/providers/discover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads the models of an endpoint; nothing is saved. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["DiscoverModelsRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["DiscoveredModels"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/providers/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a custom provider or the demo, with its only credential. */
+        delete: {
+            parameters: {
+                query: {
+                    orgId?: string;
+                    version: number;
+                };
+                header?: never;
+                path: {
+                    slug: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        /** Changes a custom provider, and its key in the same step. */
+        patch: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    slug: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ChangeProviderRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Provider"];
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/app/providers/{slug}/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Adds a credential. The first one of a provider is its default. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    slug: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AddCredentialRequest"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Credential"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/providers/{slug}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads the provider's list of models again. A failure keeps the list before it. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    slug: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["RefreshedCatalog"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/providers/{slug}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes one tiny real call and shows what came back, or the vendor's own error. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    slug: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TestProviderRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ProviderTest"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Finds chats by their words and documents by their title. */
+        get: {
+            parameters: {
+                query: {
+                    q: string;
+                    scope?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["FoundView"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who is signed in; also answers when nobody is. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Session"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/setup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes the first owner with the first organization and signs the owner in. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SetupRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SetupDone"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Opens an upload slot: put the bytes to `url`, then register the file. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CreateUploadRequest"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["UploadSlot"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/sign-in/email": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Signs a person in with a password. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SignInRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SignInDone"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/sign-out": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends the session. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/sign-up/email": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes an account without organization: the first one, or any while sign-up is open. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SignUpRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SignedUp"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The web process lives; names the release. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Health"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/documents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Documents, newest first. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Continues a list. */
+                    cursor?: string | null;
+                    /** @description Rows per page, 1–100 (50). */
+                    limit?: number | null;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ApiDocumentPage"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Creates a document from an upload or from inline text. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ApiCreateDocumentRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ApiDocument"];
+                    };
+                };
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ApiDocument"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/documents/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One document. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ApiDocument"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        /** Moves a document to the trash: no search shows it from now on. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        /**
+         * Changes the title. `If-Match` and `expectedUpdatedAt` guard against changing what one has not
+         *     seen; both are judged before anything else.
+         */
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["UpdateDocumentRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ApiDocument"];
+                    };
+                };
+                412: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/v1/documents/{id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The bytes of a document; one byte range is honoured. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/octet-stream": unknown;
+                    };
+                };
+                206: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                304: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                416: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/documents/{id}/retry-indexing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Queues a document for indexing again. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ApiRetried"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/knowledge/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Searches the library by words and, with an embedding model, by meaning. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["Search"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SearchView"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who the caller is: person, organizations, rights and the key itself. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Me"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The chat models that the organization can use now. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CallableModels"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The key holder's threads, newest activity first. */
+        get: {
+            parameters: {
+                query?: {
+                    archived?: boolean;
+                    cursor?: string;
+                    limit?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ThreadsPage"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Creates a thread. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["NewThread"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ThreadCreated"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threads/{threadId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One thread. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ThreadView"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        /** Moves a thread to the trash. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        /** Renames or archives a thread. */
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["UpdateThread"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ThreadView"];
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/v1/threads/{threadId}/generation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the thread is doing: `queued`, `streaming` with the text from `since` on, or `idle`. With
+         *     `stream=1` the same objects follow as server-sent events until the turn is over.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    since?: number;
+                    reasoningSince?: number;
+                    stream?: string;
+                };
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": Record<string, never>;
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        /** Stops the reply that is being written. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Cancelling"];
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threads/{threadId}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The messages of a thread, oldest first unless `order=desc`. */
+        get: {
+            parameters: {
+                query?: {
+                    order?: string;
+                    cursor?: string;
+                    limit?: number;
+                };
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["MessagesPage"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /** Sends a message; the reply is written detached from this request. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: {
+                    "Idempotency-Key"?: string | null;
+                };
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SendMessage"];
+                };
+            };
+            responses: {
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["MessageAccepted"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threads/{threadId}/messages/{messageId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One message. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    threadId: components["schemas"]["ThreadId"];
+                    messageId: components["schemas"]["MessageId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["MessageView"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The live stream of a tab: hints of the organization and the running turn of the open chat. */
+        get: {
+            parameters: {
+                query: {
+                    orgId: string;
+                    threadId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/event-stream": string;
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Liveness: 200 as long as the process serves, while draining too. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/plain": string;
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Readiness for traffic: 503 from the moment the process drains. Outside stores do not count. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/plain": string;
+                    };
+                };
+                503: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/plain": string;
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/status.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The state of the application, the knowledge database and the file store; always 200. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["StatusReport"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
-
+export type webhooks = Record<string, never>;
 export interface components {
-	schemas: {
-		Role: 'owner' | 'admin' | 'developer' | 'editor' | 'member' | 'disabled';
-		SessionUser: { id: string; name: string; email: string };
-		OrganizationSummary: { id: string; name: string; slug: string; role: components['schemas']['Role'] };
-		Session: {
-			user: components['schemas']['SessionUser'] | null;
-			organizations: components['schemas']['OrganizationSummary'][];
-			activeOrganizationId: string | null;
-			setupRequired: boolean;
-			setupTokenRequired: boolean;
-			canCreateOrganization: boolean;
-			version: string;
-			demoAvailable: boolean;
-		};
-		SetupRequest: { name: string; email: string; password: string; organizationName: string; setupToken?: string };
-		PasswordPolicy: {
-			minLength: number;
-			requireUpper: boolean;
-			requireLower: boolean;
-			requireDigit: boolean;
-			requireSpecial: boolean;
-		};
-		Account: { id: string; name: string; email: string; hasPassword: boolean; passwordPolicy: components['schemas']['PasswordPolicy'] };
-		AccountSession: {
-			id: string;
-			current: boolean;
-			userAgent: string | null;
-			network: string | null;
-			createdAt: number;
-			lastUsedAt: number;
-		};
-		Preferences: {
-			locale: 'en' | 'de' | 'fr' | null;
-			theme: 'light' | 'dark' | 'system';
-			customInstructions: { enabled: boolean | null; text: string };
-		};
-		Permissions: { role: components['schemas']['Role']; capabilities: string[] };
-		Member: {
-			userId: string;
-			name: string;
-			email: string;
-			role: components['schemas']['Role'];
-			isCreator: boolean;
-			joinedAt: number;
-		};
-		AddMemberRequest: { email: string; name?: string; role: components['schemas']['Role']; password?: string };
-		ApiKey: { id: string; name: string; fragment: string; createdAt: number; expiresAt: number | null; lastUsedAt: number | null };
-		CreatedApiKey: { id: string; key: string; name: string; expiresAt: number | null };
-		ApiFormat: 'openai' | 'anthropic';
-		Model: {
-			id: string;
-			displayName?: string | null;
-			contextWindow: number;
-			maxOutputTokens?: number | null;
-			purposes: ('chat' | 'embedding')[];
-			capabilities: { tools: boolean; vision: boolean; reasoning: boolean };
-			dimensions?: number | null;
-		};
-		Credential: {
-			id: string;
-			name: string;
-			authMethod: 'api-key' | 'env';
-			masked?: string | null;
-			secretEnv?: string | null;
-			endpoint?: string | null;
-			modelAllowlist: string[];
-			enabled: boolean;
-			isDefault: boolean;
-			version: number;
-			updatedAt: number;
-		};
-		Provider: {
-			slug: string;
-			displayName: string;
-			kind: 'shipped' | 'custom' | 'demo';
-			apiFormat: string;
-			baseUrl: string | null;
-			catalogSource: string;
-			embedding: 'supported' | 'unsupported' | 'unknown';
-			version: number;
-			models: components['schemas']['Model'][];
-			credentials: components['schemas']['Credential'][];
-		};
-		AddProviderRequest: {
-			name: string;
-			displayName: string;
-			apiFormat: components['schemas']['ApiFormat'];
-			baseUrl: string;
-			models: components['schemas']['Model'][];
-			apiKey?: string;
-		};
-		AddCredentialRequest: {
-			name: string;
-			authMethod: 'api-key' | 'env';
-			apiKey?: string;
-			secretEnv?: string;
-			endpoint?: string;
-			modelAllowlist?: string[];
-			enabled?: boolean;
-		};
-		ProviderTest: {
-			ok: boolean;
-			latencyMs: number;
-			model: string | null;
-			reply?: string;
-			error?: { code: string; message: string; status?: number };
-		};
-		EmbeddingChoice: { providerSlug: string; model: string; dimensions: number };
-		EmbeddingSettings: {
-			embedding: components['schemas']['EmbeddingChoice'] | null;
-			candidates: { providerSlug: string; displayName: string; models: { id: string; dimensions?: number }[] }[];
-			corpus: { documents: number; embedded: number; waiting: number };
-		};
-		SearchResults: {
-			threads: { id: string; title: string | null; snippet?: string; messageId?: string; archived: boolean }[];
-			documents: { id: string; title: string; snippet?: string }[];
-		};
-	};
+    schemas: {
+        /** @description A turn that was accepted. */
+        AcceptedView: {
+            messageId: components["schemas"]["MessageId"];
+            model: string;
+            providerSlug: string;
+            threadId: components["schemas"]["ThreadId"];
+            userMessageId: components["schemas"]["MessageId"];
+        };
+        /** @description The account. */
+        Account: {
+            /** @description Sign-in address. */
+            email: string;
+            /** @description Whether a password is set. */
+            hasPassword: boolean;
+            /**
+             * Format: uuid
+             * @description The person.
+             */
+            id: string;
+            /** @description Display name. */
+            name: string;
+            passwordPolicy: components["schemas"]["PasswordPolicy"];
+        };
+        /** @description A signed-in browser. */
+        AccountSession: {
+            /**
+             * Format: int64
+             * @description When it signed in, in epoch milliseconds.
+             */
+            createdAt: number;
+            /** @description Whether it is this browser. */
+            current: boolean;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description When it was used last, to the minute, in epoch milliseconds.
+             */
+            lastUsedAt: number;
+            /** @description The network it signed in from. */
+            network: string;
+            /** @description The browser's words about itself. */
+            userAgent: string | null;
+        };
+        /** @description Every signed-in browser. */
+        AccountSessions: {
+            sessions: components["schemas"]["AccountSession"][];
+        };
+        /** @description A credential to add. */
+        AddCredentialRequest: {
+            apiKey?: string | null;
+            authMethod: components["schemas"]["CredentialMethod"];
+            enabled?: boolean | null;
+            endpoint?: string | null;
+            modelAllowlist?: string[];
+            name: string;
+            secretEnv?: string | null;
+        };
+        /** @description Someone to add. */
+        AddMemberRequest: {
+            /** @description The address; an account that exists is reused. */
+            email: string;
+            /** @description Display name of a new account. */
+            name?: string | null;
+            /** @description Password of a new account; ignored when the account exists. */
+            password?: string | null;
+            /** @description Any role but owner. */
+            role: components["schemas"]["Role"];
+        };
+        /** @description A custom provider to add. */
+        AddProviderRequest: {
+            apiFormat: components["schemas"]["ApiFormat"];
+            /** @description Without a key the endpoint is called without one. */
+            apiKey?: string | null;
+            baseUrl: string;
+            displayName: string;
+            /** @description Empty = read from the endpoint. */
+            models?: components["schemas"]["Model"][];
+            /** @description Identifier: lower-case letters, digits and single hyphens. */
+            name: string;
+            /** @description A variable `TALE_PROVIDER_KEY_…` instead of a key. */
+            secretEnv?: string | null;
+            wireDialect?: components["schemas"]["Dialect"] | null;
+        };
+        /** @description Someone added. */
+        AddedMember: {
+            /** @description Whether the account is new. */
+            created: boolean;
+            /**
+             * Format: uuid
+             * @description The person.
+             */
+            userId: string;
+        };
+        /** @description A new document: either `fileId` or `content`. */
+        ApiCreateDocumentRequest: {
+            /** @description Inline text, at most 32 MiB: readable, never indexed. */
+            content?: string | null;
+            /** @description Extension of inline text (`txt`). */
+            extension?: string | null;
+            /** @description The key holder's own unused upload. */
+            fileId?: string | null;
+            /** @description Media type of inline text (`text/plain`). */
+            mimeType?: string | null;
+            /** @description Required for inline text; else the file's name without its ending. */
+            title?: string | null;
+        };
+        /** @description A document of the library. */
+        ApiDocument: {
+            /** @description Inline text; `null` for a stored file. */
+            content: string | null;
+            /** @description SHA-256 of the bytes in hexadecimal, once they were read. */
+            contentHash: string | null;
+            /** Format: int64 */
+            createdAt: number;
+            createdBy: components["schemas"]["Author"] | null;
+            /** @description Lower-case, without the dot; may be empty. */
+            extension: string;
+            /** @description The file's own name. */
+            fileName: string;
+            /** Format: uuid */
+            id: string;
+            indexing: components["schemas"]["Indexing"];
+            mimeType: string;
+            /**
+             * Format: int64
+             * @description In bytes.
+             */
+            size: number;
+            title: string;
+            /** Format: int64 */
+            updatedAt: number;
+        };
+        /** @description A page of documents, newest first. */
+        ApiDocumentPage: {
+            /** @description Empty on the last page. */
+            continueCursor: string;
+            isDone: boolean;
+            page: components["schemas"]["ApiDocument"][];
+        };
+        /**
+         * @description The wire format of an endpoint.
+         * @enum {string}
+         */
+        ApiFormat: "openai" | "anthropic";
+        /** @description A key, without its secret. */
+        ApiKey: {
+            /**
+             * Format: int64
+             * @description When it was made, in epoch milliseconds.
+             */
+            createdAt: number;
+            /**
+             * Format: int64
+             * @description When it ends, in epoch milliseconds; `null` is never.
+             */
+            expiresAt: number | null;
+            /** @description Its beginning and end. */
+            fragment: string;
+            /**
+             * Format: uuid
+             * @description The key.
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description When it was used last, to the minute, in epoch milliseconds.
+             */
+            lastUsedAt: number | null;
+            /** @description Its name. */
+            name: string;
+        };
+        /** @description The person's keys. */
+        ApiKeys: {
+            keys: components["schemas"]["ApiKey"][];
+        };
+        /** @description What came of a retry. */
+        ApiRetried: {
+            /** @description Why nothing was done: `content-only`, `untracked-blob`, `unsupported` or `in-progress`. */
+            reason?: string | null;
+            /** @description `indexing` or `skipped`. */
+            status: string;
+        };
+        /** @description A file on its way into a message. */
+        AttachmentView: {
+            error?: string | null;
+            fileId: components["schemas"]["FileId"];
+            mediaType: string;
+            name: string;
+            /** Format: int64 */
+            sizeBytes: number;
+            /** @description `processing`, `ready` or `failed`. */
+            state: string;
+        };
+        /** @description A person who made something. */
+        Author: {
+            /**
+             * Format: uuid
+             * @description The person.
+             */
+            id: string;
+            /** @description Display name. */
+            name: string;
+        };
+        /** @description What an act on all chats reached. */
+        BulkView: {
+            /** Format: int64 */
+            changed: number;
+            /** Format: int64 */
+            skipped: number;
+        };
+        /** @description What a model can do. */
+        CallableCapabilities: {
+            reasoning: boolean;
+            tools: boolean;
+            vision: boolean;
+        };
+        /** @description A model that can be called. */
+        CallableModel: {
+            capabilities: components["schemas"]["CallableCapabilities"];
+            /**
+             * Format: int32
+             * @description In tokens.
+             */
+            contextWindow: number;
+            displayName: string;
+            id: string;
+            /**
+             * Format: int32
+             * @description In tokens, when known.
+             */
+            maxOutputTokens?: number | null;
+            pricing?: components["schemas"]["ModelPricing"] | null;
+            providerSlug: string;
+            /** @description `demo`, `fast`, `balanced`, `capable`; more may come. */
+            tags: string[];
+        };
+        /** @description The models that can be called. */
+        CallableModels: {
+            models: components["schemas"]["CallableModel"][];
+        };
+        /** @description A reply that is being stopped. */
+        Cancelling: {
+            messageId: components["schemas"]["MessageId"];
+            status: string;
+        };
+        /** @description What a model can do. */
+        CapabilitiesView: {
+            reasoning: boolean;
+            tools: boolean;
+            vision: boolean;
+        };
+        /** @description What changes; absent fields stay. */
+        ChangeCredentialRequest: {
+            apiKey?: string | null;
+            enabled?: boolean | null;
+            /** @description An empty text removes it. */
+            endpoint?: string | null;
+            isDefault?: boolean | null;
+            modelAllowlist?: string[] | null;
+            name?: string | null;
+            /**
+             * Format: int64
+             * @description The version that the change started from.
+             */
+            version: number;
+        };
+        /** @description Another password. */
+        ChangePasswordRequest: {
+            /** @description The password so far. */
+            currentPassword: string;
+            /** @description The new one. */
+            newPassword: string;
+        };
+        /** @description What changes; absent fields stay. */
+        ChangeProviderRequest: {
+            apiKey?: string | null;
+            baseUrl?: string | null;
+            displayName?: string | null;
+            models?: components["schemas"]["Model"][] | null;
+            /**
+             * Format: int64
+             * @description The version that the change started from.
+             */
+            version: number;
+        };
+        /** @description What changes; fields left out stay. */
+        ChangeThread: {
+            archived?: boolean | null;
+            pinned?: boolean | null;
+            title?: string | null;
+            unread?: boolean | null;
+        };
+        /**
+         * Format: uuid
+         * @description A passage of an indexed file.
+         */
+        ChunkId: string;
+        /** @description One component of the status report. */
+        Component: {
+            /** @description `application`, `knowledge` or `files`. */
+            id: string;
+            /** @description `operational` or `outage`. */
+            status: string;
+        };
+        /** @description What the composer needs. */
+        ComposerView: {
+            canManageProviders: boolean;
+            /** Format: int64 */
+            documentsCount: number;
+            models: components["schemas"]["ModelView"][];
+            pick?: components["schemas"]["PickView"] | null;
+            /** @description `hybrid`, or `keywords` while no embedding model is set. */
+            searchMode: string;
+        };
+        /**
+         * @description What a search reads.
+         * @enum {string}
+         */
+        CorpusWord: "documents" | "web" | "all";
+        /** @description A key to make. */
+        CreateApiKeyRequest: {
+            /**
+             * Format: int64
+             * @description 1 to 366 days, or `null` for a key that never ends.
+             */
+            expiresInDays: number | null;
+            /** @description 1 to 100 characters. */
+            name: string;
+        };
+        /** @description An upload to register. */
+        CreateDocumentRequest: {
+            /** @description The caller's own upload. */
+            fileId: string;
+            /** @description The file's name without its ending when absent. */
+            title?: string | null;
+        };
+        /** @description A chat to create. */
+        CreateThread: {
+            title?: string | null;
+        };
+        /** @description A file to upload. */
+        CreateUploadRequest: {
+            /** @description Its media type; may be empty. */
+            contentType?: string;
+            /** @description Its name. */
+            fileName: string;
+            purpose?: components["schemas"]["UploadPurpose"];
+            /**
+             * Format: int64
+             * @description Its size in bytes, at most 104,857,600.
+             */
+            size: number;
+        };
+        /** @description A new key. The secret is shown only now. */
+        CreatedApiKey: {
+            /**
+             * Format: int64
+             * @description When it ends, in epoch milliseconds; `null` is never.
+             */
+            expiresAt: number | null;
+            /**
+             * Format: uuid
+             * @description The key's id.
+             */
+            id: string;
+            /** @description The secret. */
+            key: string;
+            /** @description Its name. */
+            name: string;
+        };
+        /** @description An access to a provider, without its secret. */
+        Credential: {
+            authMethod: components["schemas"]["CredentialMethod"];
+            enabled: boolean;
+            endpoint?: string | null;
+            /** Format: uuid */
+            id: string;
+            /** @description Used when a caller names none. */
+            isDefault: boolean;
+            /** @description First four and last two characters of the key. */
+            masked?: string | null;
+            /** @description Empty = every model. */
+            modelAllowlist: string[];
+            /** @description Unique in the organization. */
+            name: string;
+            /** @description The variable of an `env` credential. */
+            secretEnv?: string | null;
+            /**
+             * Format: int64
+             * @description In epoch milliseconds.
+             */
+            updatedAt: number;
+            /** Format: int64 */
+            version: number;
+        };
+        /**
+         * @description Where a key comes from.
+         * @enum {string}
+         */
+        CredentialMethod: "api-key" | "env";
+        /** @description What the person wants the model to know or do in this organization. */
+        CustomInstructions: {
+            /** @description Whether they are used; `null` follows the organization. */
+            enabled: boolean | null;
+            /** @description At most 3,200 characters, kept while they are off. */
+            text: string;
+        };
+        /** @description How an answer came about. */
+        DiagnosticsView: {
+            /** @description Candidates that passed the check against live rows. */
+            admitted: number;
+            /** @description False while the keyword index cannot serve. */
+            bm25: boolean;
+            cached: boolean;
+            /** @description False without an embedding model. */
+            dense: boolean;
+            /** @description Admitted candidates per corpus and leg. */
+            legs: {
+                [key: string]: number;
+            };
+            reranked: boolean;
+        };
+        /**
+         * @description A dialect of the OpenAI format.
+         * @enum {string}
+         */
+        Dialect: "openai-modern";
+        /** @description An endpoint whose models are wanted. */
+        DiscoverModelsRequest: {
+            apiFormat: components["schemas"]["ApiFormat"];
+            apiKey?: string | null;
+            baseUrl: string;
+        };
+        /** @description Models found. */
+        DiscoveredModels: {
+            models: components["schemas"]["Model"][];
+        };
+        /** @description A document of the library. */
+        Document: {
+            /** @description SHA-256 of the bytes in hexadecimal, once they were read. */
+            contentHash: string | null;
+            /** Format: int64 */
+            createdAt: number;
+            createdBy: components["schemas"]["Author"] | null;
+            /** @description Lower-case, without the dot; may be empty. */
+            extension: string;
+            /** @description The file's own name. */
+            fileName: string;
+            /** Format: uuid */
+            id: string;
+            indexing: components["schemas"]["Indexing"];
+            mimeType: string;
+            /**
+             * Format: int64
+             * @description In bytes.
+             */
+            size: number;
+            title: string;
+            /** Format: int64 */
+            updatedAt: number;
+        };
+        /**
+         * Format: uuid
+         * @description A library document.
+         */
+        DocumentId: string;
+        /** @description A page of documents, newest first. */
+        DocumentPage: {
+            /** @description Empty on the last page. */
+            continueCursor: string;
+            isDone: boolean;
+            page: components["schemas"]["Document"][];
+            searchMode: components["schemas"]["SearchMode"];
+            /**
+             * Format: int64
+             * @description How many match on all pages.
+             */
+            total: number;
+        };
+        /**
+         * @description How hard the model shall think.
+         * @enum {string}
+         */
+        EffortWord: "low" | "medium" | "high" | "extra" | "max";
+        /** @description An embedding model. */
+        EmbeddingChoice: {
+            /**
+             * Format: int32
+             * @description Width of its vectors.
+             */
+            dimensions: number;
+            model: string;
+            providerSlug: string;
+        };
+        /** @description How many documents are embedded anew. */
+        EmbeddingChosen: {
+            /** Format: int64 */
+            requeued: number;
+        };
+        /** @description How far the organization's documents are embedded. */
+        EmbeddingCorpus: {
+            /** Format: int64 */
+            documents: number;
+            /** Format: int64 */
+            embedded: number;
+            /** Format: int64 */
+            waiting: number;
+        };
+        /** @description A known embedding model. */
+        EmbeddingModelView: {
+            /** Format: int32 */
+            dimensions?: number | null;
+            id: string;
+        };
+        /** @description A provider that can make vectors. */
+        EmbeddingProvider: {
+            displayName: string;
+            /** @description Its known embedding models; others may be typed where the provider allows it. */
+            models: components["schemas"]["EmbeddingModelView"][];
+            providerSlug: string;
+        };
+        /** @description The embedding model, what could be chosen, and the state of the documents. */
+        EmbeddingSettings: {
+            candidates: components["schemas"]["EmbeddingProvider"][];
+            corpus: components["schemas"]["EmbeddingCorpus"];
+            embedding: components["schemas"]["EmbeddingChoice"] | null;
+        };
+        /** @description Every refusal and fault. Branch on `code`; the sentence is for people. */
+        Error: {
+            /** @enum {string} */
+            code: "INVALID_BODY" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "ORG_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "NOT_FOUND" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "CHAT_TURN_IN_PROGRESS" | "CHAT_THREAD_ARCHIVED" | "CHAT_THREAD_NOT_DIRECT" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "BUSY" | "DRAINING";
+            data?: Record<string, never>;
+            error: string;
+            requestId?: string;
+        };
+        /** @description A rating with its comment; `null` withdraws it. */
+        FeedbackBody: {
+            comment?: string | null;
+            rating?: components["schemas"]["RatingWord"] | null;
+        };
+        /**
+         * Format: uuid
+         * @description Uploaded bytes.
+         */
+        FileId: string;
+        /** @description A document in the palette. */
+        FoundDocumentView: {
+            extension: string;
+            id: components["schemas"]["DocumentId"];
+            title: string;
+        };
+        /** @description A chat in the palette. */
+        FoundThreadView: {
+            archived: boolean;
+            id: components["schemas"]["ThreadId"];
+            messageId?: components["schemas"]["MessageId"] | null;
+            /** @description Words around the match, the match between « and ». */
+            snippet?: string | null;
+            title?: string | null;
+            /** Format: int64 */
+            updatedAt: number;
+        };
+        /** @description What the palette shows. */
+        FoundView: {
+            documents: components["schemas"]["FoundDocumentView"][];
+            threads: components["schemas"]["FoundThreadView"][];
+        };
+        /** @description The web process lives. */
+        Health: {
+            /** @description Always `ok`. */
+            status: string;
+            /** @description The release. */
+            version: string;
+        };
+        /** @description A passage that answers. */
+        HitView: {
+            corpus: components["schemas"]["CorpusWord"];
+            /**
+             * Format: float
+             * @description Reciprocal-rank score, 1 for the first of every leg.
+             */
+            fusedScore: number;
+            id: components["schemas"]["ChunkId"];
+            /**
+             * Format: float
+             * @description BM25 score when it was found by words; comparable within one answer only.
+             */
+            keywordScore?: number | null;
+            /** @description How many legs found it. */
+            legs: number;
+            matchedLegs: components["schemas"]["LegWord"][];
+            /** @description The whole passage. */
+            passage: string;
+            /**
+             * Format: float
+             * @description What the hits are ordered by.
+             */
+            score: number;
+            /**
+             * Format: float
+             * @description Cosine similarity when it was found by meaning.
+             */
+            similarity?: number | null;
+            source: components["schemas"]["SourceView"];
+        };
+        /** @description The state of a document in the search index. Branch on `errorCode`, never on `error`. */
+        Indexing: {
+            /** @description Whether the passages carry vectors; without them the document is found by its words alone. */
+            embedded: boolean;
+            /** @description What went wrong, as a sentence. */
+            error?: string | null;
+            /** @description What clients branch on. */
+            errorCode?: string | null;
+            /**
+             * Format: int64
+             * @description When it became searchable, in epoch milliseconds.
+             */
+            indexedAt?: number | null;
+            progress?: components["schemas"]["Progress"] | null;
+            status: components["schemas"]["Status"];
+        };
+        /**
+         * @description A way a passage was found.
+         * @enum {string}
+         */
+        LegWord: "keyword" | "dense";
+        /**
+         * @description A language of the interface.
+         * @enum {string}
+         */
+        Locale: "en" | "de" | "fr";
+        /** @description The caller. */
+        Me: {
+            capabilities: components["schemas"]["MeCapabilities"];
+            key: components["schemas"]["MeKey"];
+            /** @description The organization the call acts in. */
+            organization: components["schemas"]["MeOrganization"];
+            /** @description Every organization the key can act in. */
+            organizations: components["schemas"]["MeOrganization"][];
+            user: components["schemas"]["MeUser"];
+        };
+        /** @description What the caller may do here beyond reading. */
+        MeCapabilities: {
+            /** @description Whether the role is owner, admin or developer. */
+            developer: boolean;
+        };
+        /** @description The key. */
+        MeKey: {
+            /**
+             * Format: int64
+             * @description When it ends, in epoch milliseconds; `null` is never.
+             */
+            expiresAt: number | null;
+            /** @description Its name. */
+            name: string;
+        };
+        /** @description An organization and the person's role there. */
+        MeOrganization: {
+            /**
+             * Format: uuid
+             * @description The organization.
+             */
+            id: string;
+            /** @description Its name. */
+            name: string;
+            /** @description `owner`, `admin`, `developer`, `editor` or `member`. */
+            role: string;
+            /** @description What `X-Organization-Slug` takes. */
+            slug: string;
+        };
+        /** @description The person behind the key. */
+        MeUser: {
+            /** @description Sign-in address. */
+            email: string;
+            /**
+             * Format: uuid
+             * @description The person.
+             */
+            id: string;
+            /** @description Display name. */
+            name: string;
+        };
+        /** @description A member. */
+        Member: {
+            /** @description Sign-in address. */
+            email: string;
+            /** @description Whether the person made the organization. */
+            isCreator: boolean;
+            /**
+             * Format: int64
+             * @description Since when, in epoch milliseconds.
+             */
+            joinedAt: number;
+            /** @description Display name. */
+            name: string;
+            role: components["schemas"]["Role"];
+            /**
+             * Format: uuid
+             * @description The person.
+             */
+            userId: string;
+        };
+        /** @description Every member. */
+        Members: {
+            members: components["schemas"]["Member"][];
+        };
+        /** @description An accepted turn. */
+        MessageAccepted: {
+            /** @description Whether this is the remembered answer of an earlier equal request. */
+            duplicate?: boolean;
+            /** @description The reply, found in the message list once it is written. */
+            messageId: components["schemas"]["MessageId"];
+            model: string;
+            /** @description Where to follow it. */
+            poll: string;
+            providerSlug: string;
+            /** @description `accepted`. */
+            status: string;
+            threadId: components["schemas"]["ThreadId"];
+        };
+        /**
+         * Format: uuid
+         * @description A message of a chat.
+         */
+        MessageId: string;
+        /** @description The messages of the version on screen. */
+        MessageList: {
+            messages: components["schemas"]["MessageView"][];
+        };
+        /** @description A message. `parts` is a list of objects with a `type`; unknown types must be tolerated. */
+        MessageView: {
+            /** Format: int32 */
+            contextDroppedCount?: number;
+            /** Format: int64 */
+            createdAt: number;
+            /** Format: int64 */
+            doneAt?: number | null;
+            error?: string | null;
+            errorCode?: string | null;
+            feedback?: string | null;
+            finishReason?: string | null;
+            /** Format: int64 */
+            firstTokenAt?: number | null;
+            id: components["schemas"]["MessageId"];
+            model?: string | null;
+            parts: Record<string, never>[];
+            providerSlug?: string | null;
+            role: string;
+            /** Format: int64 */
+            startedAt?: number | null;
+            status: string;
+            stepLimitHit?: boolean;
+            usage?: Record<string, never> | null;
+            versions?: components["schemas"]["VersionsView"] | null;
+        };
+        /** @description A page of messages. */
+        MessagesPage: {
+            continueCursor: string;
+            isDone: boolean;
+            page: components["schemas"]["MessageView"][];
+        };
+        /** @description A model of a provider. */
+        Model: {
+            capabilities?: components["schemas"]["ModelCapabilities"];
+            /**
+             * Format: int32
+             * @description In tokens.
+             */
+            contextWindow: number;
+            /**
+             * Format: int32
+             * @description Width of the vectors of an embedding model.
+             */
+            dimensions?: number | null;
+            displayName?: string | null;
+            /** @description The provider's name of the model. */
+            id: string;
+            /**
+             * Format: int32
+             * @description In tokens.
+             */
+            maxOutputTokens?: number | null;
+            pricing?: components["schemas"]["ModelPricing"] | null;
+            purposes: components["schemas"]["ModelPurpose"][];
+        };
+        /** @description What a chat model can do. */
+        ModelCapabilities: {
+            /**
+             * @description It has a reasoning knob.
+             * @default false
+             */
+            reasoning: boolean;
+            /**
+             * @description It calls tools.
+             * @default false
+             */
+            tools: boolean;
+            /**
+             * @description It reads images.
+             * @default false
+             */
+            vision: boolean;
+        };
+        /** @description US dollars per million tokens. A missing price is unknown. */
+        ModelPricing: {
+            /**
+             * Format: double
+             * @description Input tokens read from the provider's cache.
+             * @default null
+             */
+            cachedInput: number | null;
+            /**
+             * Format: double
+             * @default null
+             */
+            input: number | null;
+            /**
+             * Format: double
+             * @default null
+             */
+            output: number | null;
+        };
+        /**
+         * @description What a model is for.
+         * @enum {string}
+         */
+        ModelPurpose: "chat" | "embedding";
+        /** @description A model that may be picked. */
+        ModelView: {
+            capabilities: components["schemas"]["CapabilitiesView"];
+            /** Format: int64 */
+            contextWindow: number;
+            /** @description Whether it is the demo, which quotes documents and is no language model. */
+            demo: boolean;
+            displayName: string;
+            id: string;
+            /** Format: int32 */
+            maxOutputTokens?: number | null;
+            providerName: string;
+            providerSlug: string;
+        };
+        /** @description The message whose version shall be shown. */
+        NamedMessage: {
+            messageId: components["schemas"]["MessageId"];
+        };
+        /** @description A thread to create. */
+        NewThread: {
+            /** @description 1–120 characters. */
+            title?: string | null;
+        };
+        /** @description An organization. */
+        Organization: {
+            /**
+             * Format: uuid
+             * @description The organization.
+             */
+            id: string;
+            /** @description Its name. */
+            name: string;
+            /** @description Its short name, which never changes. */
+            slug: string;
+        };
+        /** @description A name for an organization. */
+        OrganizationRequest: {
+            /** @description 1 to 100 letters, digits, spaces, hyphens and underscores. */
+            name: string;
+        };
+        /** @description An organization of the person. */
+        OrganizationSummary: {
+            /**
+             * Format: uuid
+             * @description The organization.
+             */
+            id: string;
+            /** @description Its name. */
+            name: string;
+            /** @description The person's role there. */
+            role: components["schemas"]["Role"];
+            /** @description Its short name, which never changes. */
+            slug: string;
+        };
+        /** @description A passage in its document. */
+        Passage: {
+            /** Format: uuid */
+            chunkId: string;
+            /**
+             * Format: int64
+             * @description Where it ends, exclusive.
+             */
+            end: number;
+            /** @description Title and enclosing headings. */
+            header: string;
+            /**
+             * Format: int32
+             * @description The page it begins on, from 1.
+             */
+            page: number | null;
+            passage: string;
+            /**
+             * Format: int64
+             * @description Where it begins in the extracted text, in Unicode scalar values.
+             */
+            start: number;
+        };
+        /** @description What a new password must be. */
+        PasswordPolicy: {
+            /** @description Fewest characters. */
+            minLength: number;
+            /** @description A digit. */
+            requireDigit: boolean;
+            /** @description A lower-case letter. */
+            requireLower: boolean;
+            /** @description A character that is neither letter, digit nor white space. */
+            requireSpecial: boolean;
+            /** @description An upper-case letter. */
+            requireUpper: boolean;
+        };
+        /** @description The person's role and what it holds. */
+        Permissions: {
+            /** @description Names of capabilities, such as `knowledge.write`. */
+            capabilities: string[];
+            role: components["schemas"]["Role"];
+        };
+        /** @description A pick; `auto` lets Tale choose per message. */
+        PickBody: {
+            model: string;
+            providerSlug?: string | null;
+        };
+        /** @description A picked model. */
+        PickView: {
+            model: string;
+            providerSlug: string;
+        };
+        /** @description Language, theme and custom instructions. */
+        Preferences: {
+            customInstructions: components["schemas"]["CustomInstructions"];
+            locale: components["schemas"]["Locale"] | null;
+            theme: components["schemas"]["Theme"];
+        };
+        /** @description Passages done and expected. */
+        Progress: {
+            /** Format: int32 */
+            done: number;
+            /** Format: int32 */
+            total: number;
+        };
+        /** @description A provider with the organization's credentials. */
+        Provider: {
+            apiFormat: components["schemas"]["ApiFormat"];
+            /** @description `null` when each credential has its own address, and for the demo. */
+            baseUrl: string | null;
+            /** @description Why the list could not be read the last time. */
+            catalogError?: string | null;
+            /**
+             * Format: int64
+             * @description When the list of models was read from the provider, in epoch milliseconds.
+             */
+            catalogFetchedAt?: number | null;
+            /** @description `static`, `openrouter-api`, `models-endpoint` or `none`. */
+            catalogSource: string;
+            credentials: components["schemas"]["Credential"][];
+            displayName: string;
+            /** @description `supported`, `unsupported` or `unknown`. */
+            embedding: string;
+            /** @description `shipped`, `custom` or `demo`. */
+            kind: string;
+            models: components["schemas"]["Model"][];
+            slug: string;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description What a test gave. */
+        ProviderTest: {
+            error?: components["schemas"]["ProviderTestError"] | null;
+            /** Format: int64 */
+            latencyMs: number;
+            model: string;
+            ok: boolean;
+            reply?: string | null;
+        };
+        /** @description The vendor's own error. */
+        ProviderTestError: {
+            code: string;
+            message: string;
+            /** Format: int32 */
+            status?: number | null;
+        };
+        /** @description Every provider. */
+        Providers: {
+            providers: components["schemas"]["Provider"][];
+        };
+        /**
+         * @description A rating.
+         * @enum {string}
+         */
+        RatingWord: "up" | "down";
+        /** @description How many models a list holds. */
+        RefreshedCatalog: {
+            count: number;
+        };
+        /** @description A new title. */
+        RenameRequest: {
+            title: string;
+        };
+        /** @description What came of a retry. */
+        Retried: {
+            /** @description Why nothing was done: `content-only`, `untracked-blob`, `unsupported` or `in-progress`. */
+            reason?: string | null;
+            /** @description `indexing` or `skipped`. */
+            status: string;
+        };
+        /** @description Who shall answer again. */
+        RetryBody: {
+            locale?: string | null;
+            model?: string | null;
+            providerSlug?: string | null;
+            reasoningEffort?: components["schemas"]["EffortWord"] | null;
+        };
+        /**
+         * @description What a person may be in an organization.
+         * @enum {string}
+         */
+        Role: "owner" | "admin" | "developer" | "editor" | "member" | "disabled";
+        /** @description A search. */
+        Search: {
+            corpus?: components["schemas"]["CorpusWord"] | null;
+            /**
+             * Format: int64
+             * @description 1–50, default 10.
+             */
+            limit?: number | null;
+            /**
+             * Format: double
+             * @description 0–1: floor on the cosine similarity of what is found by meaning. What is found by words stays.
+             */
+            minSimilarity?: number | null;
+            /** @description What is looked for: 1–2,000 characters after trimming. */
+            query: string;
+            /** @description Refuse with `EMBEDDING_NOT_CONFIGURED` instead of answering by words alone. */
+            requireDense?: boolean | null;
+        };
+        /**
+         * @description What the organization's search goes by.
+         * @enum {string}
+         */
+        SearchMode: "keywords" | "hybrid";
+        /** @description The answer to a search. */
+        SearchView: {
+            diagnostics: components["schemas"]["DiagnosticsView"];
+            /** @description Best first. */
+            hits: components["schemas"]["HitView"][];
+        };
+        /** @description A message to send. */
+        SendBody: {
+            attachments?: components["schemas"]["FileId"][];
+            content: string;
+            locale?: string | null;
+            /** @description A model id, or `auto`. */
+            model: string;
+            providerSlug?: string | null;
+            reasoningEffort?: components["schemas"]["EffortWord"] | null;
+        };
+        /** @description A message to send. The model is never chosen for you. */
+        SendMessage: {
+            /** @description 1–100,000 characters. */
+            content: string;
+            /** @description Language of the answer (BCP 47). */
+            locale?: string | null;
+            /**
+             * Format: int32
+             * @description For the whole turn; at most the model's own ceiling.
+             */
+            maxOutputTokens?: number | null;
+            model: string;
+            /** @description Needed when two providers serve the model. */
+            providerSlug?: string | null;
+            /** @description `low`, `medium`, `high`, `extra` or `max`. */
+            reasoningEffort?: string | null;
+        };
+        /** @description Who is signed in, and what there is to show. */
+        Session: {
+            /**
+             * Format: uuid
+             * @description The organization to show.
+             */
+            activeOrganizationId: string | null;
+            /** @description Whether the person may create organizations. */
+            canCreateOrganization: boolean;
+            /** @description Whether this server runs the demo model. */
+            demoAvailable: boolean;
+            /** @description The person's organizations, also those where their access is disabled. */
+            organizations: components["schemas"]["OrganizationSummary"][];
+            /** @description Whether no account exists yet. */
+            setupRequired: boolean;
+            /** @description Whether setup from this client needs the token from the server's log. */
+            setupTokenRequired: boolean;
+            user: components["schemas"]["SessionUser"] | null;
+            /** @description The release. */
+            version: string;
+        };
+        /** @description A person, as far as their own browser needs it. */
+        SessionUser: {
+            /** @description Sign-in address. */
+            email: string;
+            /**
+             * Format: uuid
+             * @description The person.
+             */
+            id: string;
+            /** @description Display name. */
+            name: string;
+        };
+        /** @description The first owner, signed in. */
+        SetupDone: {
+            organization: components["schemas"]["OrganizationSummary"];
+            user: components["schemas"]["SessionUser"];
+        };
+        /** @description The first owner and the first organization. */
+        SetupRequest: {
+            /** @description The owner's address. */
+            email: string;
+            /** @description The owner's name. */
+            name: string;
+            /** @description The organization's name. */
+            organizationName: string;
+            /** @description The owner's password. */
+            password: string;
+            /** @description The token from the server's log; needed from another machine. */
+            setupToken?: string | null;
+        };
+        /** @description A person, signed in. */
+        SignInDone: {
+            /** @description The page to show next. */
+            redirect: string;
+            user: components["schemas"]["SessionUser"];
+        };
+        /** @description The sign-in form. */
+        SignInRequest: {
+            /** @description Sign-in address. */
+            email: string;
+            /** @description Password. */
+            password: string;
+            /** @description Whether the sign-in outlives the browser; absent = yes. */
+            rememberMe?: boolean | null;
+        };
+        /** @description An account without organization. */
+        SignUpRequest: {
+            /** @description Sign-in address. */
+            email: string;
+            /** @description Display name. */
+            name: string;
+            /** @description Password. */
+            password: string;
+            /** @description The token from the server's log; needed from another machine for the first account. */
+            setupToken?: string | null;
+        };
+        /** @description A new account, signed in. */
+        SignedUp: {
+            user: components["schemas"]["SessionUser"];
+        };
+        /** @description Where a passage stands. */
+        SourceView: {
+            documentId?: components["schemas"]["DocumentId"] | null;
+            /** @description Title and headings above the passage. */
+            header: string;
+            /**
+             * Format: int32
+             * @description From 1, when the format has pages.
+             */
+            page?: number | null;
+            /** @description Reference of the text, stable while the document keeps its file. */
+            ref: components["schemas"]["FileId"];
+            title: string;
+        };
+        /**
+         * @description How far a document is indexed.
+         * @enum {string}
+         */
+        Status: "pending" | "queued" | "running" | "completed" | "failed" | "unsupported" | "skipped";
+        /** @description The status report. */
+        StatusReport: {
+            /** @description When it was looked at (ISO 8601). */
+            checkedAt: string;
+            /** @description The components, always in this order. */
+            components: components["schemas"]["Component"][];
+            /** @description `operational`, `degraded` or `outage`. */
+            status: string;
+        };
+        /** @description The reply that is being stopped. */
+        StoppingView: {
+            messageId: components["schemas"]["MessageId"];
+            status: string;
+        };
+        /** @description What to test; the provider's first model and default credential when absent. */
+        TestProviderRequest: {
+            /** Format: uuid */
+            credentialId?: string | null;
+            model?: string | null;
+        };
+        /** @description A stretch of extracted text. */
+        TextPart: {
+            /**
+             * Format: int64
+             * @description Where the next stretch begins.
+             */
+            nextOffset: number | null;
+            text: string;
+            /**
+             * Format: int64
+             * @description Length of the whole text in Unicode scalar values.
+             */
+            totalLength: number;
+        };
+        /**
+         * @description A theme of the interface.
+         * @enum {string}
+         */
+        Theme: "light" | "dark" | "system";
+        /** @description The id of a new thread. */
+        ThreadCreated: {
+            id: components["schemas"]["ThreadId"];
+        };
+        /**
+         * Format: uuid
+         * @description A chat.
+         */
+        ThreadId: string;
+        /** @description A page of chats. */
+        ThreadPage: {
+            continueCursor: string;
+            isDone: boolean;
+            page: components["schemas"]["ThreadView"][];
+        };
+        /** @description A chat. */
+        ThreadView: {
+            archived: boolean;
+            /** Format: int64 */
+            archivedAt?: number | null;
+            /** Format: int64 */
+            createdAt: number;
+            id: components["schemas"]["ThreadId"];
+            /** Format: int64 */
+            pinnedAt?: number | null;
+            reasoningEffort?: string | null;
+            running: boolean;
+            title?: string | null;
+            unread: boolean;
+            /** Format: int64 */
+            updatedAt: number;
+        };
+        /** @description A page of threads. */
+        ThreadsPage: {
+            continueCursor: string;
+            isDone: boolean;
+            page: components["schemas"]["ThreadView"][];
+        };
+        /** @description Another display name. */
+        UpdateAccountRequest: {
+            /** @description 1 to 200 characters. */
+            name: string;
+        };
+        /** @description What changes. */
+        UpdateDocumentRequest: {
+            /**
+             * Format: int64
+             * @description The `updatedAt` the change was made from.
+             */
+            expectedUpdatedAt?: number | null;
+            /** @description Another title. */
+            title?: string | null;
+        };
+        /** @description What changes; absent fields stay. */
+        UpdateMemberRequest: {
+            /** @description Another display name. */
+            name?: string | null;
+            /** @description Another password; ends the member's sessions. */
+            password?: string | null;
+            role?: components["schemas"]["Role"] | null;
+        };
+        /** @description What changes; at least one field. */
+        UpdateThread: {
+            archived?: boolean | null;
+            /** @description 1–120 characters. */
+            title?: string | null;
+        };
+        /**
+         * @description What an upload is for.
+         * @enum {string}
+         */
+        UploadPurpose: "document" | "chat";
+        /** @description Where to put the bytes. */
+        UploadSlot: {
+            /**
+             * Format: uuid
+             * @description Names the upload when it is registered.
+             */
+            fileId: string;
+            /** @description Headers to send exactly as given. */
+            headers: {
+                [key: string]: string;
+            };
+            /** @description `PUT`. */
+            method: string;
+            /** @description Send the bytes here, within an hour. */
+            url: string;
+        };
+        /** @description The versions of a turn. */
+        VersionsView: {
+            count: number;
+            /** @description The first message of each version. */
+            ids: components["schemas"]["MessageId"][];
+            /** @description Position of the version on screen, from 0. */
+            index: number;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
 }
+export type $defs = Record<string, never>;
+export type operations = Record<string, never>;

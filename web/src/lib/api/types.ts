@@ -20,4 +20,4 @@ export type Provider = Schemas['Provider'];
 export type Credential = Schemas['Credential'];
 export type ProviderTest = Schemas['ProviderTest'];
 export type EmbeddingSettings = Schemas['EmbeddingSettings'];
-export type SearchResults = Schemas['SearchResults'];
+export type SearchResults = Schemas['FoundView'];

@@ -4,6 +4,7 @@ import FileText from '@lucide/svelte/icons/file-text';
 import MessageCircle from '@lucide/svelte/icons/message-circle';
 import SquarePen from '@lucide/svelte/icons/square-pen';
 import type { SearchResults } from '#lib/api/types.ts';
+import { formatAge } from '#lib/i18n/format.ts';
 import { m } from '#lib/paraglide/messages.js';
 import type { OpenOrg } from '#lib/session/org.svelte.ts';
 import { settingsPages } from '#lib/settings/pages.ts';
@@ -15,6 +16,7 @@ export interface Entry {
 	id: string;
 	icon: Icon;
 	title: string;
+	/** Words around the match, the match between « and ». */
 	snippet?: string;
 	where: string;
 	archived?: boolean;
@@ -42,10 +44,10 @@ export function entriesFor(org: OpenOrg, query: string, scope: Scope, found: Sea
 			id: `chat-${thread.id}`,
 			icon: MessageCircle,
 			title: thread.title ?? m.palette_untitled(),
-			snippet: thread.snippet,
-			where: m.palette_chat(),
+			snippet: thread.snippet ?? undefined,
+			where: `${m.palette_chat()} · ${formatAge(thread.updatedAt)}`,
 			archived: thread.archived,
-			href: paths.chat(org.id, thread.id, thread.messageId)
+			href: paths.chat(org.id, thread.id, thread.messageId ?? undefined)
 		})
 	);
 	const documents = found.documents.map(
@@ -53,7 +55,6 @@ export function entriesFor(org: OpenOrg, query: string, scope: Scope, found: Sea
 			id: `document-${document.id}`,
 			icon: FileText,
 			title: document.title,
-			snippet: document.snippet,
 			where: m.palette_document(),
 			href: paths.document(org.id, document.id)
 		})

@@ -14,3 +14,11 @@ export function marked(text: string, query: string): Piece[] {
 		.map((piece, index) => ({ text: piece, hit: index % 2 === 1 }))
 		.filter((piece) => piece.text !== '');
 }
+
+/** The same for a text in which the server put the match between « and ». */
+export function quoted(text: string): Piece[] {
+	return text
+		.split(/«([^»]*)»/)
+		.map((piece, index) => ({ text: piece, hit: index % 2 === 1 }))
+		.filter((piece) => piece.text !== '');
+}
