@@ -14,20 +14,20 @@ pub enum Language {
 const ENGLISH: &[&str] = &[
     "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
     "do", "does", "for", "from", "give", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
-    "list", "many", "may", "me", "much", "must", "my", "of", "on", "or", "our", "please", "say", "says", "shall",
-    "should", "show", "so", "tell", "than", "that", "the", "their", "them", "there", "these", "they", "this", "those",
-    "to", "us", "was", "we", "were", "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with",
-    "would", "you", "your",
+    "list", "long", "many", "may", "me", "much", "must", "my", "of", "on", "or", "our", "please", "say", "says",
+    "shall", "should", "show", "so", "tell", "than", "that", "the", "their", "them", "there", "these", "they", "this",
+    "those", "to", "us", "was", "we", "were", "what", "when", "where", "which", "who", "whom", "whose", "why", "will",
+    "with", "would", "you", "your",
 ];
 const GERMAN: &[&str] = &[
     "aber", "alle", "allen", "als", "am", "an", "auch", "auf", "aus", "bei", "bin", "bis", "bitte", "da", "dann",
     "das", "dass", "dem", "den", "denn", "der", "des", "die", "dies", "diese", "diesem", "diesen", "dieser", "doch",
     "du", "durch", "ein", "eine", "einem", "einen", "einer", "eines", "er", "es", "für", "gibt", "hat", "haben", "ich",
-    "ihr", "ihre", "im", "in", "ins", "ist", "ja", "kann", "können", "kannst", "lang", "man", "mein", "meine", "mich",
-    "mir", "mit", "muss", "müssen", "nach", "nicht", "noch", "nur", "ob", "oder", "sag", "sage", "sein", "seine",
-    "sich", "sie", "sind", "so", "soll", "steht", "über", "um", "und", "uns", "unser", "unsere", "vom", "von", "vor",
-    "wann", "war", "warum", "was", "welche", "welchem", "welchen", "welcher", "welches", "wenn", "wer", "werden",
-    "wie", "viel", "viele", "wir", "wird", "wo", "worum", "zu", "zum", "zur",
+    "ihr", "ihre", "im", "in", "ins", "ist", "ja", "kann", "können", "kannst", "lang", "lange", "man", "mein", "meine",
+    "mich", "mir", "mit", "muss", "müssen", "nach", "nicht", "noch", "nur", "ob", "oder", "sag", "sage", "sein",
+    "seine", "sich", "sie", "sind", "so", "soll", "steht", "über", "um", "und", "uns", "unser", "unsere", "vom", "von",
+    "vor", "wann", "war", "warum", "was", "welche", "welchem", "welchen", "welcher", "welches", "wenn", "wer",
+    "werden", "wie", "viel", "viele", "wir", "wird", "wo", "worum", "zu", "zum", "zur",
 ];
 const FRENCH: &[&str] = &[
     "à", "ai", "au", "aux", "avec", "avez", "c", "ce", "ces", "cet", "cette", "combien", "comment", "d", "dans", "de",
@@ -190,6 +190,6 @@ mod tests {
             key_words("What does the contract INV-2024.17 say about the notice period?"),
             ["contract", "inv-2024.17", "notice", "period"]
         );
-        assert_eq!(key_words("Wie lange ist die Kündigungsfrist?"), ["lange", "kündigungsfrist"]);
+        assert_eq!(key_words("Wie lange ist die Kündigungsfrist?"), ["kündigungsfrist"]);
     }
 }

@@ -157,7 +157,7 @@ async fn the_demo_searches_then_quotes_over_the_wire() {
         }
     }
     let call = call.unwrap();
-    assert_eq!(call.arguments, r#"{"action":"search","limit":6,"query":"long notice period"}"#);
+    assert_eq!(call.arguments, r#"{"action":"search","limit":6,"query":"notice period"}"#);
     let rows = serde_json::json!({ "rows": [{ "cite": 1, "title": "Contract", "snippet": "The notice period is three months." }] });
     request.messages.push(ChatMessage::Assistant {
         text: String::new(),
