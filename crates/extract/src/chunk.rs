@@ -1,6 +1,10 @@
 //! Cutting extracted text into passages, incrementally and without losing a character.
 
+mod lines;
+
 use std::collections::VecDeque;
+
+use lines::{Context, Line, advance, heading};
 
 /// The version of the rules in this module; stored with a document so that a change marks it "Needs reindex".
 pub const CHUNKER_VERSION: i32 = 1;
@@ -82,14 +86,6 @@ pub struct Chunker {
     held: Option<Chunk>,
     ready: VecDeque<Chunk>,
     ordinal: u32,
-}
-
-/// What is in force at a place in the text.
-#[derive(Debug, Clone, Default)]
-struct Context {
-    headings: Vec<(usize, String)>,
-    fence: Option<(u8, usize)>,
-    mid_line: bool,
 }
 
 impl Chunker {
@@ -242,79 +238,6 @@ fn opening_headings(mut context: Context, core: &str, markdown: bool) -> Vec<Str
     context.headings.into_iter().map(|(_, text)| text).collect()
 }
 
-/// What a line means for cutting.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Line {
-    Blank,
-    Text,
-    Heading,
-    FenceOpens,
-    FenceCloses,
-    InFence,
-}
-
-/// Walks over the lines of `text`, updating the context and telling `on_line` what each line is.
-fn advance(context: &mut Context, text: &str, mut on_line: impl FnMut(Line)) {
-    for line in text.split_inclusive('\n') {
-        let continues = std::mem::replace(&mut context.mid_line, !line.ends_with('\n'));
-        let kind = if continues {
-            if context.fence.is_some() { Line::InFence } else { Line::Text }
-        } else if let Some((mark, count)) = context.fence {
-            if fence(line).is_some_and(|(m, c, bare)| m == mark && c >= count && bare) {
-                context.fence = None;
-                Line::FenceCloses
-            } else {
-                Line::InFence
-            }
-        } else if line.trim().is_empty() {
-            Line::Blank
-        } else if let Some((level, text)) = heading(line) {
-            context.headings.retain(|(above, _)| *above < level);
-            context.headings.push((level, text));
-            Line::Heading
-        } else if let Some((mark, count, _)) = fence(line) {
-            context.fence = Some((mark, count));
-            Line::FenceOpens
-        } else {
-            Line::Text
-        };
-        on_line(kind);
-    }
-}
-
-/// Level and text of a Markdown heading line.
-fn heading(line: &str) -> Option<(usize, String)> {
-    let trimmed = line.trim_start_matches(' ');
-    if line.len() - trimmed.len() > 3 {
-        return None;
-    }
-    let level = trimmed.bytes().take_while(|b| *b == b'#').count();
-    if !(1..=6).contains(&level) {
-        return None;
-    }
-    let rest = &trimmed[level..];
-    if !rest.starts_with([' ', '\t']) {
-        return None;
-    }
-    let text = rest.trim();
-    let closing = text.trim_end_matches('#');
-    let text = if closing.is_empty() || closing.ends_with([' ', '\t']) { closing.trim_end() } else { text };
-    let text: String = crate::sink::squeeze(text).chars().take(HEADER_CHARS).collect();
-    (!text.is_empty()).then_some((level, text))
-}
-
-/// Mark, length, and whether nothing follows, of a fence line.
-fn fence(line: &str) -> Option<(u8, usize, bool)> {
-    let trimmed = line.trim_start_matches(' ');
-    let mark = *trimmed.as_bytes().first()?;
-    if line.len() - trimmed.len() > 3 || (mark != b'`' && mark != b'~') {
-        return None;
-    }
-    let count = trimmed.bytes().take_while(|b| *b == mark).count();
-    let rest = &trimmed[count..];
-    (count >= 3 && !(mark == b'`' && rest.contains('`'))).then(|| (mark, count, rest.trim().is_empty()))
-}
-
 /// The best place to cut `text` between `least` and `most` characters, as bytes and characters. Preferred: heading,
 /// code fence, paragraph, line, sentence, word; the last place of the best rank wins.
 fn best_cut(text: &str, least: usize, most: usize, context: &Context, markdown: bool) -> (usize, usize) {
@@ -414,7 +337,11 @@ fn overlap_of(core: &str, limit: usize) -> &str {
         window
             .char_indices()
             .find(|(byte, c)| {
-                let torn = if *byte == 0 { core[..from].chars().next_back().is_some_and(|p| joins(p, *c)) } else { joins(previous, *c) };
+                let torn = if *byte == 0 {
+                    core[..from].chars().next_back().is_some_and(|p| joins(p, *c))
+                } else {
+                    joins(previous, *c)
+                };
                 previous = *c;
                 !torn
             })
@@ -528,7 +455,8 @@ mod tests {
 
     #[test]
     fn headings_in_fenced_code_do_not_count() {
-        let text = format!("# Real\n\n```sh\n# not a heading\n{}```\n\n{}", "echo x\n".repeat(100), "text. ".repeat(600));
+        let text =
+            format!("# Real\n\n```sh\n# not a heading\n{}```\n\n{}", "echo x\n".repeat(100), "text. ".repeat(600));
         let all = chunks("T", &[&text]);
         assert_invariants(&text, &all);
         assert!(all.iter().all(|chunk| chunk.header == "T › Real"));

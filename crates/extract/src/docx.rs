@@ -312,7 +312,10 @@ fn notes<R: BufRead>(xml: &mut Xml<R>, element: &str, mark: &str, out: &mut Out<
         match node {
             Node::Start(tag) => match tag.name().as_bytes() {
                 name if name == element.as_bytes() => {
-                    note = tag.attr("id").filter(|_| tag.attr("type").is_none_or(|t| t == "normal")).map(|id| (id, String::new()));
+                    note = tag
+                        .attr("id")
+                        .filter(|_| tag.attr("type").is_none_or(|t| t == "normal"))
+                        .map(|id| (id, String::new()));
                 }
                 b"t" => {
                     let text = xml.text()?;

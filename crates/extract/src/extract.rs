@@ -76,16 +76,23 @@ pub fn extract_to_chunks(
     on_chunk: &mut dyn FnMut(Chunk) -> ControlFlow<()>,
 ) -> Result<u64, ExtractError> {
     let mut chunker = Chunker::new(title, kind.has_headings());
+    let mut stopped = false;
     extract(path, kind, keep_going, &mut |piece| {
         match piece {
             Piece::Text(text) => chunker.push(text),
             Piece::Page(number) => chunker.page(number),
         }
         while let Some(chunk) = chunker.pop() {
-            on_chunk(chunk)?;
+            if on_chunk(chunk).is_break() {
+                stopped = true;
+                return ControlFlow::Break(());
+            }
         }
         ControlFlow::Continue(())
     })?;
+    if stopped {
+        return Ok(chunker.chars());
+    }
     chunker.finish();
     while let Some(chunk) = chunker.pop() {
         if on_chunk(chunk).is_break() {

@@ -121,7 +121,10 @@ mod tests {
 
     #[test]
     fn escapes_are_resolved() {
-        assert_eq!(shown(r#"{"a":"Gr\u00fc\u00dfe \ud83d\ude00 \n \u0022 \\u00fc"}"#), r#"{"a":"Grüße 😀 \n \u0022 \\u00fc"}"#);
+        assert_eq!(
+            shown(r#"{"a":"Gr\u00fc\u00dfe \ud83d\ude00 \n \u0022 \\u00fc"}"#),
+            r#"{"a":"Grüße 😀 \n \u0022 \\u00fc"}"#
+        );
         assert_eq!(shown(r#""\ud83d x \ude00 \ud83d""#), "\"\u{fffd} x \u{fffd} \u{fffd}\"");
         assert_eq!(shown("\"\\u00"), "\"\\u00");
     }

@@ -30,7 +30,9 @@ mod xlsx;
 mod xml;
 mod zip;
 
-pub use chunk::{CHUNKER_VERSION, Chunk, Chunker, HEADER_CHARS, HEADER_LEVELS, HEADER_SEPARATOR, OVERLAP_CHARS, TARGET_CHARS};
+pub use chunk::{
+    CHUNKER_VERSION, Chunk, Chunker, HEADER_CHARS, HEADER_LEVELS, HEADER_SEPARATOR, OVERLAP_CHARS, TARGET_CHARS,
+};
 pub use extract::{extract, extract_to_chunks};
 pub use kind::{Class, HEAD_BYTES, Kind, check_head, classify, extension};
 pub use outcome::{ExtractError, OutcomeCode};

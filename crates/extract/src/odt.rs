@@ -45,8 +45,17 @@ pub(crate) fn extract(file: File, out: &mut Out<'_>) -> Result<(), Halt> {
         out.check()?;
         match node {
             Node::Start(tag) => match tag.name().as_bytes() {
-                b"tracked-changes" | b"annotation" | b"annotation-end" | b"note-citation" | b"forms" | b"ruby-text"
-                | b"automatic-styles" | b"font-face-decls" | b"scripts" | b"variable-decls" | b"sequence-decls"
+                b"tracked-changes"
+                | b"annotation"
+                | b"annotation-end"
+                | b"note-citation"
+                | b"forms"
+                | b"ruby-text"
+                | b"automatic-styles"
+                | b"font-face-decls"
+                | b"scripts"
+                | b"variable-decls"
+                | b"sequence-decls"
                 | b"index-title-template" => xml.skip()?,
                 b"p" => open.push(Paragraph::default()),
                 b"h" => open.push(Paragraph { text: String::new(), level: Some(level(&tag)) }),

@@ -57,14 +57,7 @@ impl OutcomeCode {
     /// True when the document becomes `unsupported` (terminal); false when it becomes `failed`.
     #[must_use]
     pub const fn is_unsupported(self) -> bool {
-        matches!(
-            self,
-            Self::Empty
-                | Self::NotText
-                | Self::Malformed
-                | Self::UnsupportedType
-                | Self::ImageNoVision
-        )
+        matches!(self, Self::Empty | Self::NotText | Self::Malformed | Self::UnsupportedType | Self::ImageNoVision)
     }
 
     /// True when trying the same bytes again by itself makes sense.

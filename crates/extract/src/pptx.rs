@@ -159,11 +159,17 @@ fn shapes(xml: &mut Xml<BufReader<Part>>, out: &mut Out<'_>) -> Result<Vec<Shape
                         cell.push_str(&text);
                     } else if let Some(shape) = shapes.last_mut().filter(|_| !text.trim().is_empty()) {
                         let listed = level > 0 && shape.role == Role::Body;
-                        shape.lines.push(if listed { format!("{}- {}", "  ".repeat(level.min(8) - 1), text.trim()) } else { text });
+                        shape.lines.push(if listed {
+                            format!("{}- {}", "  ".repeat(level.min(8) - 1), text.trim())
+                        } else {
+                            text
+                        });
                     }
                 }
                 b"tc" => {
-                    if let (Some(cell), Some(row)) = (cell.take(), shapes.last_mut().and_then(|shape| shape.rows.last_mut())) {
+                    if let (Some(cell), Some(row)) =
+                        (cell.take(), shapes.last_mut().and_then(|shape| shape.rows.last_mut()))
+                    {
                         row.push(cell);
                     }
                 }

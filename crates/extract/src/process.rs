@@ -82,6 +82,7 @@ fn frame(to: &mut impl Write, tag: u8, payload: &[u8]) -> io::Result<()> {
 pub struct ExtractProgram {
     program: PathBuf,
     subcommand: Option<&'static str>,
+    scratch: Option<PathBuf>,
 }
 
 impl ExtractProgram {
@@ -93,13 +94,20 @@ impl ExtractProgram {
         // On Linux this link stays right when the file on disk is replaced by a newer release.
         let link = Path::new("/proc/self/exe");
         let program = if link.exists() { link.to_owned() } else { std::env::current_exe()? };
-        Ok(Self { program, subcommand: Some(SUBCOMMAND) })
+        Ok(Self { program, subcommand: Some(SUBCOMMAND), scratch: None })
     }
 
     /// A program whose `main` is nothing but [`child_main`].
     #[must_use]
     pub fn dedicated(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), subcommand: None }
+        Self { program: program.into(), subcommand: None, scratch: None }
+    }
+
+    /// Where the child puts its unnamed temporary files (large spreadsheets); the system's place otherwise.
+    #[must_use]
+    pub fn with_scratch_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.scratch = Some(dir.into());
+        self
     }
 }
 
@@ -129,17 +137,18 @@ impl ExtractProcess {
     /// # Errors
     /// `indexer_error` when no process can be started.
     pub fn start(program: &ExtractProgram, path: &Path, kind: Kind) -> Result<Self, ExtractError> {
+        if !path.is_absolute() {
+            return Err(ExtractError::indexer("The stored file has no absolute path."));
+        }
         let mut command = Command::new(&program.program);
         command.args(program.subcommand).arg(kind.name()).arg(path);
         command.env_clear().current_dir("/").kill_on_drop(true);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let path_is_absolute = path.is_absolute();
-        if !path_is_absolute {
-            return Err(ExtractError::indexer("The stored file has no absolute path."));
+        if let Some(dir) = &program.scratch {
+            command.env("TMPDIR", dir);
         }
-        let could_not = |error: io::Error| {
-            ExtractError::indexer(format!("The reader could not be started ({}).", error.kind()))
-        };
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let could_not =
+            |error: io::Error| ExtractError::indexer(format!("The reader could not be started ({}).", error.kind()));
         let mut child = command.spawn().map_err(could_not)?;
         let stdout = child.stdout.take().ok_or_else(|| could_not(io::ErrorKind::BrokenPipe.into()))?;
         Ok(Self { child, stdout, received: Vec::new(), read_to: 0, waited: Duration::ZERO, ended: false })
@@ -176,7 +185,9 @@ impl ExtractProcess {
                 Err(_) => {
                     self.ended = true;
                     let _ = self.child.start_kill();
-                    return Err(ExtractError::indexer("Reading the file took longer than ten minutes and was stopped."));
+                    return Err(ExtractError::indexer(
+                        "Reading the file took longer than ten minutes and was stopped.",
+                    ));
                 }
                 Ok(Ok(bytes)) if bytes > 0 => {}
                 Ok(_) => {

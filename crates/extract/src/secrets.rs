@@ -33,10 +33,7 @@ impl SecretKind {
     pub(crate) fn refusal(self) -> ExtractError {
         ExtractError::new(
             OutcomeCode::SecretDetected,
-            format!(
-                "The file seems to contain {}. Remove it from the file, then upload the file again.",
-                self.label()
-            ),
+            format!("The file seems to contain {}. Remove it from the file, then upload the file again.", self.label()),
         )
     }
 }
@@ -160,7 +157,8 @@ fn web_token(text: &[u8], at: usize) -> bool {
 /// `name = "value"`, `name: value`, `"name": "value"`, `name := value`, with the sign at `at`.
 fn assigned(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(96)..at];
-    let trimmed = trim_end(before, |b| b == b' ' || b == b'\t' || b == b'"' || b == b'\'' || b == b'`' || b == b':' || b == b']');
+    let trimmed =
+        trim_end(before, |b| b == b' ' || b == b'\t' || b == b'"' || b == b'\'' || b == b'`' || b == b':' || b == b']');
     let name_length = trimmed.iter().rev().take_while(|b| word_byte(**b) || **b == b'-').count();
     let name = &trimmed[trimmed.len() - name_length..];
     if !telling(name) {
@@ -188,11 +186,31 @@ fn telling(name: &[u8]) -> bool {
     let plain: String =
         name.iter().filter(|b| b.is_ascii_alphanumeric()).map(|b| b.to_ascii_lowercase() as char).collect();
     const TELLING: [&str; 12] = [
-        "apikey", "accesskey", "secretkey", "privatekey", "password", "passwd", "passphrase", "secret", "token", "pwd",
-        "authkey", "credential",
+        "apikey",
+        "accesskey",
+        "secretkey",
+        "privatekey",
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "token",
+        "pwd",
+        "authkey",
+        "credential",
     ];
-    const HARMLESS: [&str; 10] =
-        ["hash", "sha256", "sha512", "digest", "checksum", "fingerprint", "public", "tokenizer", "tokenid", "secretname"];
+    const HARMLESS: [&str; 10] = [
+        "hash",
+        "sha256",
+        "sha512",
+        "digest",
+        "checksum",
+        "fingerprint",
+        "public",
+        "tokenizer",
+        "tokenid",
+        "secretname",
+    ];
     TELLING.iter().any(|word| plain.contains(word)) && !HARMLESS.iter().any(|word| plain.contains(word))
 }
 
@@ -202,10 +220,30 @@ fn random_looking(value: &[u8]) -> bool {
     }
     let lower = value.to_ascii_lowercase();
     const PLACEHOLDERS: [&str; 19] = [
-        "example", "your", "xxxx", "changeme", "change-me", "change_me", "placeholder", "****", "....", "redacted",
-        "dummy", "sample", "insert", "replace", "0000000", "1234567890", "process.env", "os.environ", "abcdefgh",
+        "example",
+        "your",
+        "xxxx",
+        "changeme",
+        "change-me",
+        "change_me",
+        "placeholder",
+        "****",
+        "....",
+        "redacted",
+        "dummy",
+        "sample",
+        "insert",
+        "replace",
+        "0000000",
+        "1234567890",
+        "process.env",
+        "os.environ",
+        "abcdefgh",
     ];
-    if PLACEHOLDERS.iter().any(|word| contains(&lower, word.as_bytes())) || value.starts_with(b"$") || value.starts_with(b"%") {
+    if PLACEHOLDERS.iter().any(|word| contains(&lower, word.as_bytes()))
+        || value.starts_with(b"$")
+        || value.starts_with(b"%")
+    {
         return false;
     }
     // Paths and dotted names: long only because they have many short parts.
@@ -220,7 +258,11 @@ fn random_looking(value: &[u8]) -> bool {
 }
 
 fn is_uuid(value: &[u8]) -> bool {
-    value.len() == 36 && value.iter().enumerate().all(|(i, b)| if matches!(i, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() })
+    value.len() == 36
+        && value
+            .iter()
+            .enumerate()
+            .all(|(i, b)| if matches!(i, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() })
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
@@ -263,8 +305,14 @@ mod tests {
 
     #[test]
     fn credentials_are_found() {
-        let pem = format!("-----BEGIN RSA PRIVATE {}-----\nMIIEowIBAAKCAQEAvd7Kq2pX9s0LmN4Bz8Yc1WfTgHjUoR5e\nQiVxZ6aDkEnF3hJtMwSbPyCrGuLlOq7I9z2X\n", "KEY");
-        let jwt = format!("ey{}.ey{}.{}", "JhbGciOiJIUzI1NiJ9", "JzdWIiOiIxMjM0NTY3ODkwIn0", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U");
+        let pem = format!(
+            "-----BEGIN RSA PRIVATE {}-----\nMIIEowIBAAKCAQEAvd7Kq2pX9s0LmN4Bz8Yc1WfTgHjUoR5e\nQiVxZ6aDkEnF3hJtMwSbPyCrGuLlOq7I9z2X\n",
+            "KEY"
+        );
+        let jwt = format!(
+            "ey{}.ey{}.{}",
+            "JhbGciOiJIUzI1NiJ9", "JzdWIiOiIxMjM0NTY3ODkwIn0", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+        );
         for (text, kind) in [
             (format!("key {} here", aws()), SecretKind::AwsAccessKeyId),
             (pem.clone(), SecretKind::PrivateKey),

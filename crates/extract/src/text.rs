@@ -9,10 +9,7 @@ use crate::outcome::{ExtractError, Halt, OutcomeCode};
 use crate::sink::Out;
 
 fn not_text() -> ExtractError {
-    ExtractError::new(
-        OutcomeCode::NotText,
-        "The file has the name of a text file but its content is not text.",
-    )
+    ExtractError::new(OutcomeCode::NotText, "The file has the name of a text file but its content is not text.")
 }
 
 /// Finds the encoding from the first bytes: a byte order mark, UTF-8, UTF-16 without a mark, or Windows-1252 for
@@ -45,7 +42,7 @@ pub(crate) fn detect(head: &[u8]) -> Result<&'static Encoding, ExtractError> {
         return Ok(UTF_8);
     }
     if head.contains(&0) {
-        let whole_units = head.len() >= 8 && (head.len() % 2 == 0 || head.len() == HEAD_BYTES);
+        let whole_units = head.len() >= 8 && (head.len().is_multiple_of(2) || head.len() == HEAD_BYTES);
         for encoding in [UTF_16LE, UTF_16BE] {
             let even = &head[..head.len() & !1];
             let (text, errors) = encoding.decode_without_bom_handling(even);

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufWriter, Read, Seek, SeekFrom, Write};
 use crate::office;
 use crate::outcome::Halt;
 use crate::sink::{Out, RowBlocks};
-use crate::xml::{Node, Xml};
+use crate::xml::{Node, Tag, Xml};
 use crate::zip::Archive;
 
 /// Longest text of a cell that is kept, in bytes.
@@ -16,7 +16,7 @@ const CELL_BYTES_MAX: usize = 64 * 1024;
 /// A gap of empty columns shows as at most this many empty cells.
 const GAP_MAX: usize = 16;
 /// Shared strings up to this size stay in memory.
-const STRINGS_IN_MEMORY: usize = 32 * 1024 * 1024;
+const STRINGS_IN_MEMORY: usize = 4 * 1024 * 1024;
 
 pub(crate) fn extract(file: File, out: &mut Out<'_>) -> Result<(), Halt> {
     let archive = office::open(file)?;
@@ -137,12 +137,43 @@ fn format_of_code(code: &str) -> Format {
     }
 }
 
+/// How the value of a cell is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Stored {
+    #[default]
+    Number,
+    Shared,
+    Bool,
+    Text,
+}
+
 #[derive(Default)]
 struct Cell {
     column: usize,
-    kind: Option<String>,
+    stored: Stored,
     style: usize,
     value: String,
+}
+
+impl Cell {
+    /// Begins a cell from its tag; without a reference it stands in `next_column`.
+    fn begin(&mut self, tag: &Tag<'_>, next_column: usize) {
+        self.value.clear();
+        (self.column, self.stored, self.style) = (next_column, Stored::Number, 0);
+        tag.each_attr(|name, value| match name {
+            b"r" => self.column = column_of(value).unwrap_or(next_column),
+            b"s" => self.style = std::str::from_utf8(value).ok().and_then(|style| style.parse().ok()).unwrap_or(0),
+            b"t" => {
+                self.stored = match value {
+                    b"s" => Stored::Shared,
+                    b"b" => Stored::Bool,
+                    b"n" => Stored::Number,
+                    _ => Stored::Text,
+                };
+            }
+            _ => {}
+        });
+    }
 }
 
 fn sheet<R: BufRead>(
@@ -164,17 +195,10 @@ fn sheet<R: BufRead>(
             Node::Start(tag) => match tag.name().as_bytes() {
                 b"row" => (used, next_column) = (0, 0),
                 b"c" => {
-                    let column = tag.attr("r").and_then(|r| column_of(&r)).unwrap_or(next_column);
-                    next_column = column + 1;
-                    let style = tag.attr("s").and_then(|s| s.parse().ok()).unwrap_or(0);
-                    cell = Cell { column, kind: tag.attr("t"), style, value: std::mem::take(&mut cell.value) };
-                    cell.value.clear();
+                    cell.begin(&tag, next_column);
+                    next_column = cell.column + 1;
                 }
-                b"v" => cell.value = xml.text()?,
-                b"t" => {
-                    let text = xml.text()?;
-                    cell.value.push_str(&text);
-                }
+                b"v" | b"t" => xml.text_into(&mut cell.value)?,
                 b"f" | b"rPh" | b"extLst" | b"conditionalFormatting" | b"dataValidations" => xml.skip()?,
                 _ => {}
             },
@@ -210,15 +234,15 @@ fn sheet<R: BufRead>(
 }
 
 fn show(cell: &Cell, strings: &mut Strings, dates: &[Format], from_1904: bool, to: &mut String) -> Result<(), Halt> {
-    match cell.kind.as_deref() {
-        Some("s") => {
+    match cell.stored {
+        Stored::Shared => {
             if let Ok(index) = cell.value.trim().parse() {
                 strings.get(index, to)?;
             }
         }
-        Some("b") => to.push_str(if cell.value.trim() == "1" { "TRUE" } else { "FALSE" }),
-        Some("str" | "inlineStr" | "e" | "d") => push_bounded(to, &cell.value),
-        _ => {
+        Stored::Bool => to.push_str(if cell.value.trim() == "1" { "TRUE" } else { "FALSE" }),
+        Stored::Text => push_bounded(to, &cell.value),
+        Stored::Number => {
             let format = dates.get(cell.style).copied().unwrap_or_default();
             match cell.value.trim().parse::<f64>() {
                 Ok(number) if format != Format::Plain => to.push_str(&date(number, format, from_1904)),
@@ -238,9 +262,11 @@ fn push_bounded(to: &mut String, text: &str) {
 }
 
 /// The column of a reference like `BC12`, from 0.
-fn column_of(reference: &str) -> Option<usize> {
-    let letters = reference.bytes().take_while(u8::is_ascii_alphabetic);
-    let column = letters.take(4).fold(0_usize, |column, letter| column * 26 + usize::from(letter.to_ascii_uppercase() - b'A') + 1);
+fn column_of(reference: &[u8]) -> Option<usize> {
+    let letters = reference.iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let column = letters
+        .take(4)
+        .fold(0_usize, |column, letter| column * 26 + usize::from(letter.to_ascii_uppercase() - b'A') + 1);
     column.checked_sub(1)
 }
 
@@ -256,7 +282,13 @@ fn date(serial: f64, format: Format, from_1904: bool) -> String {
     }
     let time = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     // Day 60 is 29 February 1900, which never was; days before it are one off in the other direction.
-    let since_1970 = if from_1904 { days - 24_107 } else if days < 60 { days - 25_568 } else { days - 25_569 };
+    let since_1970 = if from_1904 {
+        days - 24_107
+    } else if days < 60 {
+        days - 25_568
+    } else {
+        days - 25_569
+    };
     let (year, month, day) = civil(since_1970);
     let date = format!("{year:04}-{month:02}-{day:02}");
     match format {
@@ -310,8 +342,7 @@ impl Strings {
                 Node::Start(tag) => match tag.name().as_bytes() {
                     b"si" => text.clear(),
                     b"t" => {
-                        let more = xml.text()?;
-                        text.push_str(&more);
+                        xml.text_into(&mut text)?;
                     }
                     b"rPh" => xml.skip()?,
                     _ => {}
@@ -385,7 +416,9 @@ impl Strings {
             file.take(WINDOW_BYTES.max(length) as u64).read_to_end(&mut self.window)?;
         }
         let from = (at - self.window_at) as usize;
-        self.window.get(from..from + length).ok_or_else(|| std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into())
+        self.window
+            .get(from..from + length)
+            .ok_or_else(|| std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into())
     }
 }
 
@@ -395,11 +428,11 @@ mod tests {
 
     #[test]
     fn columns() {
-        assert_eq!(column_of("A1"), Some(0));
-        assert_eq!(column_of("Z9"), Some(25));
-        assert_eq!(column_of("AA1"), Some(26));
-        assert_eq!(column_of("XFD1"), Some(16_383));
-        assert_eq!(column_of("7"), None);
+        assert_eq!(column_of(b"A1"), Some(0));
+        assert_eq!(column_of(b"Z9"), Some(25));
+        assert_eq!(column_of(b"AA1"), Some(26));
+        assert_eq!(column_of(b"XFD1"), Some(16_383));
+        assert_eq!(column_of(b"7"), None);
     }
 
     #[test]

@@ -48,13 +48,22 @@ impl Tag<'_> {
 
     /// The unescaped value of the attribute with this name, whatever its prefix.
     pub(crate) fn attr(&self, name: &str) -> Option<String> {
-        self.0.attributes().with_checks(false).flatten().find(|a| a.key.local_name().as_ref() == name.as_bytes()).map(|a| {
-            let raw = String::from_utf8_lossy(&a.value);
-            match quick_xml::escape::unescape(&raw) {
-                Ok(value) => value.into_owned(),
-                Err(_) => raw.into_owned(),
-            }
-        })
+        self.0.attributes().with_checks(false).flatten().find(|a| a.key.local_name().as_ref() == name.as_bytes()).map(
+            |a| {
+                let raw = String::from_utf8_lossy(&a.value);
+                match quick_xml::escape::unescape(&raw) {
+                    Ok(value) => value.into_owned(),
+                    Err(_) => raw.into_owned(),
+                }
+            },
+        )
+    }
+
+    /// Tells `on_attribute` every attribute: its name without prefix and its value as it is written.
+    pub(crate) fn each_attr(&self, mut on_attribute: impl FnMut(&[u8], &[u8])) {
+        for attribute in self.0.attributes().with_checks(false).flatten() {
+            on_attribute(attribute.key.local_name().as_ref(), &attribute.value);
+        }
     }
 
     /// The value of the attribute with exactly this name, prefix included.
@@ -131,8 +140,14 @@ impl<R: BufRead> Xml<R> {
 
     /// The text inside the element whose start was just read, read to its end.
     pub(crate) fn text(&mut self) -> Result<String, Halt> {
-        let outside = self.depth - 1;
         let mut text = String::new();
+        self.text_into(&mut text)?;
+        Ok(text)
+    }
+
+    /// Appends the text inside the element whose start was just read, read to its end.
+    pub(crate) fn text_into(&mut self, text: &mut String) -> Result<(), Halt> {
+        let outside = self.depth - 1;
         while self.depth > outside {
             match self.next()? {
                 Some(Node::Text(more)) => text.push_str(&more),
@@ -140,7 +155,7 @@ impl<R: BufRead> Xml<R> {
                 None => break,
             }
         }
-        Ok(text)
+        Ok(())
     }
 }
 
@@ -187,7 +202,9 @@ impl<R: BufRead> Read for Guard<R> {
 impl<R: BufRead> BufRead for Guard<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.spent.get() > XML_EVENT_BYTES_MAX {
-            return Err(as_io(ExtractError::malformed("The file has a single piece of text larger than a document may.")));
+            return Err(as_io(ExtractError::malformed(
+                "The file has a single piece of text larger than a document may.",
+            )));
         }
         self.source.fill_buf()
     }

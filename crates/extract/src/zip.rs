@@ -110,7 +110,6 @@ impl Archive {
         self.entries.contains_key(name)
     }
 
-
     /// A reader of the unpacked part; `None` when there is no such part.
     pub(crate) fn part(&self, name: &str) -> Result<Option<BufReader<Part>>, Halt> {
         let Some(entry) = self.entries.get(name) else {

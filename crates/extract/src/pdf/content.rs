@@ -215,7 +215,8 @@ impl<'a, 'o> Content<'a, 'o> {
     }
 
     fn form(&mut self, name: &str, resources: &Dict, matrix: Matrix, depth: usize) -> Result<(), Halt> {
-        let Some(object) = self.pdf.resolve_dict(resources.get("XObject"))?.and_then(|forms| forms.get(name).cloned()) else {
+        let Some(object) = self.pdf.resolve_dict(resources.get("XObject"))?.and_then(|forms| forms.get(name).cloned())
+        else {
             return Ok(());
         };
         let Object::Ref(reference) = object else { return Ok(()) };
@@ -251,7 +252,8 @@ impl<'a, 'o> Content<'a, 'o> {
             _ => single,
         };
         // Along the line and across it, in the space of the page.
-        let whole = Matrix([state.size * state.scale, 0.0, 0.0, state.size, 0.0, state.rise]).then(*text).then(state.matrix);
+        let whole =
+            Matrix([state.size * state.scale, 0.0, 0.0, state.size, 0.0, state.rise]).then(*text).then(state.matrix);
         let [ax, ay, bx, by, _, _] = whole.0;
         let (along, size) = (ax.hypot(ay), bx.hypot(by));
         if !along.is_finite() || !size.is_finite() || along < 1e-6 || size < 1e-6 {

@@ -19,7 +19,7 @@ pub(super) struct Font {
 
 enum Kind {
     Simple { chars: Box<[Option<char>; 256]>, widths: Box<[f32; 256]> },
-    Composite { codes: Codes, ids: Ids, widths: HashMap<u32, f32>, default_width: f32 },
+    Composite { codes: Box<Codes>, ids: Ids, widths: HashMap<u32, f32>, default_width: f32 },
 }
 
 /// How strings are split into codes.
@@ -55,7 +55,8 @@ impl Font {
             None => None,
         };
         let subtype = pdf.value(dict, "Subtype")?;
-        let kind = if subtype.as_name() == Some(b"Type0") { composite(pdf, dict)? } else { simple(pdf, dict, &subtype)? };
+        let kind =
+            if subtype.as_name() == Some(b"Type0") { composite(pdf, dict)? } else { simple(pdf, dict, &subtype)? };
         Ok(Self { to_unicode, kind })
     }
 
@@ -80,11 +81,11 @@ impl Font {
                     let (code_bytes, after) = rest.split_at(length);
                     rest = after;
                     let code = code_bytes.iter().fold(0_u32, |code, byte| (code << 8) | u32::from(*byte));
-                    let id = if let Codes::Mapped(map) = codes { map.id(code) } else { code };
+                    let id = if let Codes::Mapped(map) = codes.as_ref() { map.id(code) } else { code };
                     text.clear();
                     let known = self.to_unicode.as_ref().is_some_and(|map| map.text(code, &mut text));
                     if !known {
-                        match (codes, ids) {
+                        match (codes.as_ref(), ids) {
                             (Codes::Named(encoding), _) => {
                                 text.push_str(&encoding.decode_without_bom_handling(code_bytes).0);
                             }
@@ -113,13 +114,25 @@ impl Codes {
                 length => length,
             },
             Self::Named(encoding) if *encoding == UTF_16BE => {
-                if matches!(bytes[0], 0xD8..=0xDB) { 4 } else { 2 }
+                if matches!(bytes[0], 0xD8..=0xDB) {
+                    4
+                } else {
+                    2
+                }
             }
             Self::Named(encoding) if *encoding == SHIFT_JIS => {
-                if matches!(bytes[0], 0x81..=0x9F | 0xE0..=0xFC) { 2 } else { 1 }
+                if matches!(bytes[0], 0x81..=0x9F | 0xE0..=0xFC) {
+                    2
+                } else {
+                    1
+                }
             }
             Self::Named(_) => {
-                if bytes[0] >= 0x81 { 2 } else { 1 }
+                if bytes[0] >= 0x81 {
+                    2
+                } else {
+                    1
+                }
             }
         }
     }
@@ -187,7 +200,7 @@ fn composite(pdf: &mut PdfFile, dict: &Dict) -> Result<Kind, Halt> {
             ids = Ids::Glyphs(glyphs);
         }
     }
-    Ok(Kind::Composite { codes, ids, widths, default_width })
+    Ok(Kind::Composite { codes: Box::new(codes), ids, widths, default_width })
 }
 
 /// `first [w w w]` or `first last w`.
@@ -296,7 +309,9 @@ fn simple_widths(
         scale = matrix.first().and_then(Object::as_number).unwrap_or(0.001) * 1000.0;
     }
     for (offset, width) in given.iter().take(256).enumerate() {
-        let Some(place) = usize::try_from(first + offset as i64).ok().and_then(|code| widths.get_mut(code)) else { continue };
+        let Some(place) = usize::try_from(first + offset as i64).ok().and_then(|code| widths.get_mut(code)) else {
+            continue;
+        };
         *place = (pdf.resolve(width)?.as_number().unwrap_or(0.0) * scale) as f32;
     }
     Ok(widths)

@@ -103,12 +103,19 @@ fn fragments(runs: Vec<Run>) -> Vec<Fragment> {
             let gap = run.x0 - last.x1;
             let same_line = (run.y - last.y).abs() < 0.35 * size;
             // The same text drawn twice makes it bold.
-            if same_line && (run.x0 - last.x0).abs() < 0.15 * size && (run.x1 - last.x1).abs() < 0.3 * size && run.text.trim() == last.text.trim() {
+            if same_line
+                && (run.x0 - last.x0).abs() < 0.15 * size
+                && (run.x1 - last.x1).abs() < 0.3 * size
+                && run.text.trim() == last.text.trim()
+            {
                 continue;
             }
             let joined_before = last.text.ends_with(' ');
             if same_line && gap > -0.5 * size && gap < TOUCHING * size {
-                if !joined_before && !run.text.starts_with(' ') && gap > WORD_GAP * size.min(run.size.max(last.size * 0.5)) {
+                if !joined_before
+                    && !run.text.starts_with(' ')
+                    && gap > WORD_GAP * size.min(run.size.max(last.size * 0.5))
+                {
                     last.text.push(' ');
                 }
                 last.text.push_str(&run.text);
@@ -131,7 +138,9 @@ fn rows(mut fragments: Vec<Fragment>) -> Vec<Vec<Fragment>> {
     let mut height = 0.0;
     for fragment in fragments {
         match rows.last_mut() {
-            Some(row) if (height - fragment.y).abs() < 0.4 * fragment.size.min(row[0].size.max(1.0)) => row.push(fragment),
+            Some(row) if (height - fragment.y).abs() < 0.4 * fragment.size.min(row[0].size.max(1.0)) => {
+                row.push(fragment)
+            }
             _ => {
                 height = fragment.y;
                 rows.push(vec![fragment]);

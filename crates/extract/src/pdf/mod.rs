@@ -11,6 +11,7 @@ mod font;
 mod glyphs;
 mod layout;
 mod object;
+mod tables;
 mod truetype;
 
 use std::collections::HashSet;

@@ -153,10 +153,18 @@ fn the_consumer_ends_it() {
         ControlFlow::Break(())
     });
     assert_eq!((outcome, pieces), (Ok(()), 1));
+    let mut chunks = 0;
+    let outcome = extract_to_chunks(&fixture.path(), Kind::Plain, "T", &|| true, &mut |_| {
+        chunks += 1;
+        ControlFlow::Break(())
+    });
+    assert!(outcome.is_ok());
+    assert_eq!(chunks, 1);
 }
 
 #[test]
 fn a_missing_file_is_transient() {
-    let outcome = extract(std::path::Path::new("/nowhere/at/all"), Kind::Pdf, &|| true, &mut |_| ControlFlow::Continue(()));
+    let outcome =
+        extract(std::path::Path::new("/nowhere/at/all"), Kind::Pdf, &|| true, &mut |_| ControlFlow::Continue(()));
     assert_eq!(outcome.unwrap_err().code, OutcomeCode::IndexerError);
 }

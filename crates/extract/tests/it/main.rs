@@ -1,4 +1,5 @@
 //! Extraction from real files, made by the tests themselves.
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on should panic")]
 
 mod hostile;
 mod office;

@@ -18,7 +18,9 @@ fn word_headings_lists_tables_and_footnotes() {
         format!("<w:p><w:pPr><w:pStyle w:val=\"{style}\"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
     };
     let item = |list: u32, level: u32, text: &str| {
-        format!("<w:p><w:pPr><w:numPr><w:ilvl w:val=\"{level}\"/><w:numId w:val=\"{list}\"/></w:numPr></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
+        format!(
+            "<w:p><w:pPr><w:numPr><w:ilvl w:val=\"{level}\"/><w:numId w:val=\"{list}\"/></w:numPr></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+        )
     };
     let cell = |text: &str| format!("<w:tc><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>");
     let body = [
@@ -41,7 +43,11 @@ fn word_headings_lists_tables_and_footnotes() {
         ("_rels/.rels", &rels(&[("r1", "officeDocument", "word/document.xml")])),
         (
             "word/_rels/document.xml.rels",
-            &rels(&[("r1", "styles", "styles.xml"), ("r2", "numbering", "numbering.xml"), ("r3", "footnotes", "footnotes.xml")]),
+            &rels(&[
+                ("r1", "styles", "styles.xml"),
+                ("r2", "numbering", "numbering.xml"),
+                ("r3", "footnotes", "footnotes.xml"),
+            ]),
         ),
         ("word/document.xml", &format!("<?xml version=\"1.0\"?><w:document {W}><w:body>{body}</w:body></w:document>")),
         (
@@ -152,7 +158,10 @@ fn slides_with_titles_notes_and_tables() {
         ("ppt/slides/slide1.xml", &slide("Zweite", "<a:p><a:r><a:t>Text</a:t></a:r></a:p>")),
         (
             "ppt/slides/slide2.xml",
-            &slide("Erste", "<a:p><a:r><a:t>Eins</a:t></a:r></a:p><a:p><a:pPr lvl=\"1\"/><a:r><a:t>tiefer</a:t></a:r></a:p>"),
+            &slide(
+                "Erste",
+                "<a:p><a:r><a:t>Eins</a:t></a:r></a:p><a:p><a:pPr lvl=\"1\"/><a:r><a:t>tiefer</a:t></a:r></a:p>",
+            ),
         ),
         ("ppt/slides/_rels/slide2.xml.rels", &rels(&[("rId1", "notesSlide", "../notesSlides/notesSlide1.xml")])),
         ("ppt/notesSlides/notesSlide1.xml", notes),

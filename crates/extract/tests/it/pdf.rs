@@ -51,11 +51,8 @@ fn one(program: &str) -> String {
 
 #[test]
 fn pages_are_numbered_and_kept_apart() {
-    let bytes = pdf(&pages(&[
-        "BT /F1 12 Tf 72 700 Td (First page) Tj ET",
-        "",
-        "BT /F1 12 Tf 72 700 Td (Third page) Tj ET",
-    ]));
+    let bytes =
+        pdf(&pages(&["BT /F1 12 Tf 72 700 Td (First page) Tj ET", "", "BT /F1 12 Tf 72 700 Td (Third page) Tj ET"]));
     let pages = Fixture::new("a.pdf", &bytes).pages().unwrap();
     let pages: Vec<(u32, &str)> = pages.iter().map(|(n, text)| (*n, text.trim())).collect();
     assert_eq!(pages, [(0, ""), (1, "First page"), (2, ""), (3, "Third page")]);
@@ -66,7 +63,10 @@ fn pages_are_numbered_and_kept_apart() {
 
 #[test]
 fn operators_that_show_text() {
-    assert_eq!(one("BT /F1 12 Tf 14 TL 72 700 Td (one) Tj T* (two) Tj (three) ' 2 1 (four) \" ET"), "one\ntwo\nthree\nfour");
+    assert_eq!(
+        one("BT /F1 12 Tf 14 TL 72 700 Td (one) Tj T* (two) Tj (three) ' 2 1 (four) \" ET"),
+        "one\ntwo\nthree\nfour"
+    );
     assert_eq!(one("BT /F1 12 Tf 72 700 Td [(Wo) 20 (rd) -400 (next)] TJ ET"), "Word next");
     assert_eq!(one("BT /F1 12 Tf 1 0 0 1 72 700 Tm (Gr\\374\\337e \\200) Tj ET"), "Grüße €");
     assert_eq!(one("q 2 0 0 2 0 0 cm BT /F1 12 Tf 36 350 Td <48 69> Tj ET Q"), "Hi");
@@ -82,16 +82,23 @@ fn order_follows_the_page_not_the_program() {
 fn composite_fonts_with_a_character_map() {
     let mut objects = pages(&["BT /F2 12 Tf 72 700 Td <00010002> Tj ET"]);
     objects[1] = objects[1].replace("/F1 3 0 R", "/F2 6 0 R");
-    objects.push("<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/Identity-H/DescendantFonts[7 0 R]/ToUnicode 8 0 R>>".to_owned());
+    objects.push(
+        "<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/Identity-H/DescendantFonts[7 0 R]/ToUnicode 8 0 R>>".to_owned(),
+    );
     objects.push("<</Type/Font/Subtype/CIDFontType2/DW 500/W[1[600 700]]>>".to_owned());
-    objects.push(stream("", "begincodespacerange <0000> <FFFF> endcodespacerange 2 beginbfchar <0001> <4E16> <0002> <754C> endbfchar"));
+    objects.push(stream(
+        "",
+        "begincodespacerange <0000> <FFFF> endcodespacerange 2 beginbfchar <0001> <4E16> <0002> <754C> endbfchar",
+    ));
     assert_eq!(text_of("a.pdf", &pdf(&objects)).trim_end(), "世界");
 }
 
 #[test]
 fn differences_and_ligatures() {
     let mut objects = pages(&["BT /F1 12 Tf 72 700 Td (\\001ce \\002) Tj ET"]);
-    objects[2] = "<</Type/Font/Subtype/Type1/BaseFont/X/FirstChar 1/Widths[800 900]/Encoding<</Differences[1/uni006F/ffi]>>>>".to_owned();
+    objects[2] =
+        "<</Type/Font/Subtype/Type1/BaseFont/X/FirstChar 1/Widths[800 900]/Encoding<</Differences[1/uni006F/ffi]>>>>"
+            .to_owned();
     assert_eq!(text_of("a.pdf", &pdf(&objects)).trim_end(), "oce ffi");
 }
 

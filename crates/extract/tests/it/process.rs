@@ -38,7 +38,8 @@ async fn the_child_gives_the_same_chunks() {
 #[tokio::test]
 async fn plain_text_stays_in_this_process() {
     let fixture = Fixture::new("a.md", "# Titel\n\nwords and words. ".repeat(2_000).as_bytes());
-    let stream = ChunkStream::open(&ExtractProgram::dedicated("/nowhere"), &fixture.path(), Kind::Markdown, "T").unwrap();
+    let stream =
+        ChunkStream::open(&ExtractProgram::dedicated("/nowhere"), &fixture.path(), Kind::Markdown, "T").unwrap();
     assert_eq!(all(stream).await.unwrap(), fixture.chunks("T").unwrap());
 }
 
