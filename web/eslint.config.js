@@ -2,7 +2,7 @@ import svelte from 'eslint-plugin-svelte';
 import ts from 'typescript-eslint';
 
 export default ts.config(
-	{ ignores: ['build/', '.svelte-kit/', 'src/lib/paraglide/', 'node_modules/', 'static/', 'screenshots/'] },
+	{ ignores: ['build/', 'tools/', '.svelte-kit/', 'src/lib/paraglide/', 'node_modules/', 'static/', 'screenshots/'] },
 	...ts.configs.recommended,
 	...svelte.configs.recommended,
 	{

@@ -2,7 +2,7 @@ import { paraglideVitePlugin } from '@inlang/paraglide-js';
 import adapter from '@sveltejs/adapter-static';
 import { sveltekit } from '@sveltejs/kit/vite';
 import tailwindcss from '@tailwindcss/vite';
-import { defineConfig } from 'vitest/config';
+import { defineConfig } from 'vite';
 import { paraglide } from './scripts/paraglide.ts';
 
 /** Where the back end listens while the web app runs from `npm run dev`. */
@@ -32,9 +32,6 @@ export default defineConfig({
 		}
 	},
 	server: {
-		proxy: Object.fromEntries(
-			proxied.map((path) => [path, { target: backend, changeOrigin: false, ws: false }])
-		)
-	},
-	test: { include: ['src/**/*.test.ts'] }
+		proxy: Object.fromEntries(proxied.map((path) => [path, { target: backend, changeOrigin: false, ws: false }]))
+	}
 });

@@ -3,11 +3,27 @@
  * watch the answer stream, open the cited passage in its document.
  */
 import { fileURLToPath } from 'node:url';
+import type { Page } from '@playwright/test';
 import { expect, expectAccessible, test } from './support/app.ts';
 
 const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
 const FILES = ['supply-agreement.pdf', 'travel-policy.docx', 'calibration.md'];
 const QUESTION = 'What is the notice period for termination of the supply agreement?';
+
+/** Counts the lengths that the answer has on screen from now on. */
+async function watchAnswer(page: Page): Promise<void> {
+	await page.evaluate(() => {
+		const seen = new Set<number>();
+		Object.assign(globalThis, { answerLengths: seen });
+		new MutationObserver(() => {
+			seen.add([...document.querySelectorAll('.prose')].at(-1)?.textContent?.length ?? 0);
+		}).observe(document.body, { childList: true, characterData: true, subtree: true });
+	});
+}
+
+function answerSteps(page: Page): Promise<number> {
+	return page.evaluate(() => (globalThis as unknown as { answerLengths: Set<number> }).answerLengths.size);
+}
 
 test('a person asks, and Tale answers from their own documents', async ({ owner: { page, open } }) => {
 	await test.step('the demo is connected', async () => {
@@ -41,13 +57,14 @@ test('a person asks, and Tale answers from their own documents', async ({ owner:
 		await expect(box).toBeFocused();
 		await expectAccessible(page);
 		await box.fill(QUESTION);
+		await watchAnswer(page);
 		await box.press('Enter');
 		await expect(page.getByRole('article', { name: 'You' }).last()).toContainText(QUESTION);
-		await expect(page.getByRole('button', { name: 'Stop generating' })).toBeVisible();
 		await expect(page).toHaveURL(/\/chat\/[0-9a-f-]{36}/);
 		await expect(answer.getByText('Searched knowledge for').first()).toBeVisible();
 		await expect(answer.getByRole('group', { name: 'Reply actions' })).toBeVisible();
-		await expect(answer).toContainText('ninety (90) days');
+		await expect(answer).toContainText('unless either party gives written notice');
+		expect(await answerSteps(page), 'the answer grew on screen').toBeGreaterThan(3);
 		await expect(answer.getByRole('button', { name: /^Source \d+/ }).first()).toBeVisible();
 		await expectAccessible(page);
 	});
@@ -61,10 +78,10 @@ test('a person asks, and Tale answers from their own documents', async ({ owner:
 			.click();
 		await expect(pane.getByRole('heading', { name: /supply-agreement/ })).toBeVisible();
 		await expect(pane.locator('[data-mark]').first()).toBeInViewport();
-		await expect(pane.getByLabel('Page', { exact: true })).toHaveValue('2');
+		await expect(pane.getByLabel('Page', { exact: true })).not.toHaveValue('1');
 		await expectAccessible(page);
 		await pane.getByText('Text', { exact: true }).click();
-		await expect(pane.locator('mark').filter({ hasText: 'ninety (90) days' })).toBeInViewport();
+		await expect(pane.locator('mark').filter({ hasText: '(90) days before the end' })).toBeInViewport();
 		await expectAccessible(page);
 	});
 
@@ -80,7 +97,7 @@ test('a person asks, and Tale answers from their own documents', async ({ owner:
 
 	await test.step('a reload shows the same answer', async () => {
 		await page.reload();
-		await expect(answer).toContainText('ninety (90) days');
+		await expect(answer).toContainText('unless either party gives written notice');
 		const list = page.getByRole('navigation', { name: 'Home' });
 		await expect(list.locator('[aria-current=page]')).toBeVisible();
 	});
@@ -112,12 +129,14 @@ test('a chat keeps its draft, its versions and its title', async ({ owner: { pag
 	await page.getByRole('textbox', { name: 'Edit message' }).fill('What deviation is permitted for FB-220 sensors?');
 	await page.keyboard.press('Enter');
 	await expect(page.getByText('3 / 3')).toBeVisible();
-	await expect(answer).toContainText('0.2 percent');
+	await expect(answer).toContainText('Calibration of FB-220 sensors');
 	await expect(answer.getByRole('group', { name: 'Reply actions' })).toBeVisible();
 
-	await answer.getByRole('button', { name: 'Good answer' }).click();
+	const good = answer.getByRole('button', { name: 'Good answer' });
+	await good.click();
+	await expect(good).toHaveAttribute('aria-pressed', 'true');
 	await page.reload();
-	await expect(answer.getByRole('button', { name: 'Good answer' })).toHaveAttribute('aria-pressed', 'true');
+	await expect(good).toHaveAttribute('aria-pressed', 'true');
 
 	await page.getByRole('button', { name: 'Conversation actions' }).click();
 	await page.getByRole('menuitem', { name: 'Rename' }).click();

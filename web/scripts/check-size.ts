@@ -63,6 +63,7 @@ for (const key of wanted) {
 	total += size;
 	rows.push([size, `${file}  ${key.startsWith('_') ? '' : key}`]);
 }
-for (const [size, name] of rows.sort((a, b) => b[0] - a[0]).slice(0, 12)) console.log(`${String(size).padStart(8)}  ${name}`);
+for (const [size, name] of rows.sort((a, b) => b[0] - a[0]).slice(0, 12))
+	console.log(`${String(size).padStart(8)}  ${name}`);
 console.log(`${rows.length} files, ${(total / 1000).toFixed(1)} kB of ${BUDGET / 1000} kB compressed on ${ROUTE}`);
 process.exitCode = total > BUDGET || rows.length < 5 ? 1 : 0;

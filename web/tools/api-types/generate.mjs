@@ -12,7 +12,8 @@ if (!source || !target) throw new Error('usage: node generate.mjs <openapi.json>
 const contract = JSON.parse(readFileSync(source, 'utf8'));
 for (const operations of Object.values(contract.paths)) {
 	// Calls are named by path and method; the operations' own names would only stand in the way.
-	for (const operation of Object.values(operations)) if (operation && typeof operation === 'object') delete operation.operationId;
+	for (const operation of Object.values(operations))
+		if (operation && typeof operation === 'object') delete operation.operationId;
 }
 const types = astToString(await openapiTS(contract));
 writeFileSync(target, `/* Generated from the API contract by \`npm run api\`. Do not edit. */\n\n${types}`);

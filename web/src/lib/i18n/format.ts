@@ -79,7 +79,8 @@ export function formatAge(at: number, now = Date.now()): string {
 	const seconds = Math.max(0, Math.round((now - at) / 1000));
 	const unit = (value: number, name: string) =>
 		formatNumber(value, { style: 'unit', unit: name, unitDisplay: 'narrow' });
-	if (seconds < 60) return new Intl.RelativeTimeFormat(region(), { numeric: 'auto', style: 'narrow' }).format(0, 'second');
+	if (seconds < 60)
+		return new Intl.RelativeTimeFormat(region(), { numeric: 'auto', style: 'narrow' }).format(0, 'second');
 	if (seconds < 3600) return unit(Math.floor(seconds / 60), 'minute');
 	if (seconds < 86_400) return unit(Math.floor(seconds / 3600), 'hour');
 	if (seconds < 365 * 86_400) return unit(Math.floor(seconds / 86_400), 'day');

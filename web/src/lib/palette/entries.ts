@@ -25,11 +25,29 @@ export interface Entry {
 
 function pages(org: OpenOrg): Entry[] {
 	const list: Entry[] = [
-		{ id: 'new-chat', icon: SquarePen, title: m.palette_new_chat(), where: m.palette_action(), href: paths.newChat(org.id) },
-		{ id: 'documents', icon: BookOpen, title: m.palette_documents(), where: m.nav_knowledge(), href: paths.documents(org.id) }
+		{
+			id: 'new-chat',
+			icon: SquarePen,
+			title: m.palette_new_chat(),
+			where: m.palette_action(),
+			href: paths.newChat(org.id)
+		},
+		{
+			id: 'documents',
+			icon: BookOpen,
+			title: m.palette_documents(),
+			where: m.nav_knowledge(),
+			href: paths.documents(org.id)
+		}
 	];
 	for (const page of settingsPages(org)) {
-		list.push({ id: page.slug, icon: page.icon, title: page.label(), where: m.nav_settings(), href: paths.settings(org.id, page.slug) });
+		list.push({
+			id: page.slug,
+			icon: page.icon,
+			title: page.label(),
+			where: m.nav_settings(),
+			href: paths.settings(org.id, page.slug)
+		});
 	}
 	return list;
 }
@@ -39,26 +57,22 @@ export function entriesFor(org: OpenOrg, query: string, scope: Scope, found: Sea
 	const wanted = query.trim().toLocaleLowerCase();
 	const list = scope === 'chats' ? [] : pages(org).filter((entry) => entry.title.toLocaleLowerCase().includes(wanted));
 	if (!found || wanted === '') return list;
-	const chats = found.threads.map(
-		(thread): Entry => ({
-			id: `chat-${thread.id}`,
-			icon: MessageCircle,
-			title: thread.title ?? m.palette_untitled(),
-			snippet: thread.snippet ?? undefined,
-			where: `${m.palette_chat()} · ${formatAge(thread.updatedAt)}`,
-			archived: thread.archived,
-			href: paths.chat(org.id, thread.id, thread.messageId ?? undefined)
-		})
-	);
-	const documents = found.documents.map(
-		(document): Entry => ({
-			id: `document-${document.id}`,
-			icon: FileText,
-			title: document.title,
-			where: m.palette_document(),
-			href: paths.document(org.id, document.id)
-		})
-	);
+	const chats = found.threads.map((thread): Entry => ({
+		id: `chat-${thread.id}`,
+		icon: MessageCircle,
+		title: thread.title ?? m.palette_untitled(),
+		snippet: thread.snippet ?? undefined,
+		where: `${m.palette_chat()} · ${formatAge(thread.updatedAt)}`,
+		archived: thread.archived,
+		href: paths.chat(org.id, thread.id, thread.messageId ?? undefined)
+	}));
+	const documents = found.documents.map((document): Entry => ({
+		id: `document-${document.id}`,
+		icon: FileText,
+		title: document.title,
+		where: m.palette_document(),
+		href: paths.document(org.id, document.id)
+	}));
 	const live = chats.filter((entry) => !entry.archived);
 	const archived = chats.filter((entry) => entry.archived);
 	return [...list, ...live, ...documents, ...archived];

@@ -9,9 +9,14 @@ const hits = (text: string, query: string) =>
 test('every word of the query is marked, in any case', () =>
 	expect(hits('Calibration service for the lab', 'LAB calibration')).toEqual(['Calibration', 'lab']));
 test('the pieces put together are the text', () =>
-	expect(marked('a.b*c', '.b*').map((piece) => piece.text).join('')).toBe('a.b*c'));
+	expect(
+		marked('a.b*c', '.b*')
+			.map((piece) => piece.text)
+			.join('')
+	).toBe('a.b*c'));
 test('an empty query marks nothing', () => expect(marked('text', '  ')).toEqual([{ text: 'text', hit: false }]));
-test('signs of regular expressions are ordinary letters', () => expect(hits('C++ (draft)', 'c++ (')).toEqual(['C++', '(']));
+test('signs of regular expressions are ordinary letters', () =>
+	expect(hits('C++ (draft)', 'c++ (')).toEqual(['C++', '(']));
 test('the server marks the match itself in a snippet', () =>
 	expect(quoted('…two «calibration» visits…')).toEqual([
 		{ text: '…two ', hit: false },

@@ -6,7 +6,10 @@ export interface Piece {
 
 /** Words are matched at any place and in any case; accents count, as the reader sees them. */
 export function marked(text: string, query: string): Piece[] {
-	const words = query.split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+	const words = query
+		.split(/\s+/)
+		.filter(Boolean)
+		.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
 	if (words.length === 0) return [{ text, hit: false }];
 	const pattern = new RegExp(`(${words.sort((a, b) => b.length - a.length).join('|')})`, 'giu');
 	return text

@@ -32,6 +32,7 @@ export function landing(session: Session): string {
 	const { activeOrganizationId } = session;
 	const organizations = openOrganizations(session);
 	const wanted = [remembered(), activeOrganizationId];
-	const open = wanted.find((id) => organizations.some((organization) => organization.id === id)) ?? organizations[0]?.id;
+	const open =
+		wanted.find((id) => organizations.some((organization) => organization.id === id)) ?? organizations[0]?.id;
 	return open ? paths.newChat(open) : paths.createOrganization();
 }

@@ -10,13 +10,15 @@ const box = (left: number, top: number, width: number, height: number) => ({
 });
 
 test('it stands on the wished side, aligned as wished', () => {
-	expect(place(box(400, 100, 40, 32), { width: 200, height: 150 }, view, { side: 'bottom', align: 'end' })).toMatchObject({
+	expect(
+		place(box(400, 100, 40, 32), { width: 200, height: 150 }, view, { side: 'bottom', align: 'end' })
+	).toMatchObject({
 		left: 240,
 		top: 136
 	});
-	expect(place(box(8, 700, 36, 36), { width: 200, height: 80 }, view, { side: 'right', align: 'end', offset: 12 })).toMatchObject(
-		{ left: 56, top: 656 }
-	);
+	expect(
+		place(box(8, 700, 36, 36), { width: 200, height: 80 }, view, { side: 'right', align: 'end', offset: 12 })
+	).toMatchObject({ left: 56, top: 656 });
 });
 test('without room it goes to the other side', () =>
 	expect(place(box(400, 700, 40, 32), { width: 200, height: 150 }, view, { side: 'bottom' }).top).toBe(546));

@@ -14,7 +14,9 @@ const reread = (orgId: string) => queryClient.invalidateQueries({ queryKey: keys
 
 /** Makes a key; the answer holds its secret, which nothing shows again. `expiresInDays` null never expires. */
 export async function createApiKey(orgId: string, name: string, expiresInDays: number | null): Promise<CreatedApiKey> {
-	const created = await send(api.POST('/api/app/api-keys', { params: { query: { orgId } }, body: { name, expiresInDays } }));
+	const created = await send(
+		api.POST('/api/app/api-keys', { params: { query: { orgId } }, body: { name, expiresInDays } })
+	);
 	await reread(orgId);
 	return created;
 }

@@ -32,7 +32,10 @@ export async function savePreferences(orgId: string, change: Partial<Preferences
 }
 
 /** Applies a theme or language at once and saves it behind the scenes. */
-export async function choosePreference(orgId: string, change: Pick<Partial<Preferences>, 'theme' | 'locale'>): Promise<void> {
+export async function choosePreference(
+	orgId: string,
+	change: Pick<Partial<Preferences>, 'theme' | 'locale'>
+): Promise<void> {
 	if (change.theme) theme.set(change.theme);
 	if (change.locale) locale.set(change.locale);
 	try {

@@ -40,7 +40,11 @@ export function rowEntries(org: OpenOrg, row: Row, ask: (act: RowAct) => void): 
 	}
 	entries.push('separator');
 	if (credential && provider.kind === 'shipped') {
-		entries.push({ label: m.providers_delete_credential(), danger: true, onselect: () => ask({ kind: 'delete', row }) });
+		entries.push({
+			label: m.providers_delete_credential(),
+			danger: true,
+			onselect: () => ask({ kind: 'delete', row })
+		});
 	} else {
 		entries.push({ label: m.providers_delete(), danger: true, onselect: () => ask({ kind: 'delete-provider', row }) });
 	}

@@ -82,7 +82,9 @@ export function testProvider(
 	body: { credentialId?: string; model?: string },
 	signal: AbortSignal
 ): Promise<ProviderTest> {
-	return send(api.POST('/api/app/providers/{slug}/test', { params: { query: { orgId }, path: { slug } }, body, signal }));
+	return send(
+		api.POST('/api/app/providers/{slug}/test', { params: { query: { orgId }, path: { slug } }, body, signal })
+	);
 }
 
 export interface NewCredential {
