@@ -8,7 +8,8 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tale_core::ids::DocumentId;
 use tale_core::{Code, Problem};
-use tale_knowledge::documents::{self, Content, ContentAbout};
+use tale_knowledge::contents::{Content, ContentAbout};
+use tale_knowledge::documents;
 use tale_knowledge::files::IndexStatus;
 use utoipa::ToSchema;
 
@@ -69,14 +70,18 @@ pub(crate) struct Indexing {
     embedded: bool,
     /// When it became searchable, in epoch milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     indexed_at: Option<i64>,
     /// What went wrong, as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     error: Option<String>,
     /// What clients branch on.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     error_code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     progress: Option<Progress>,
 }
 

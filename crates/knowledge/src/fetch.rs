@@ -4,7 +4,7 @@ use tale_core::ids::{DocumentId, FileId};
 use tale_core::{Code, Problem};
 
 use crate::Knowledge;
-use crate::documents::assembled;
+use crate::contents::assembled;
 use crate::reach::Reach;
 use crate::search::corpus_problem;
 use crate::store::{corpus, search as store};

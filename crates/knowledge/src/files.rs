@@ -13,7 +13,7 @@ use tale_extract::{Class, HEAD_BYTES};
 use tale_identity::{Caller, Capability};
 
 use crate::Knowledge;
-use crate::documents::{Content, ContentAbout};
+use crate::contents::{Content, ContentAbout};
 use crate::file_type;
 use crate::indexing;
 use crate::store::{documents, files as store};

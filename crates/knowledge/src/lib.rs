@@ -1,6 +1,6 @@
 //! The knowledge room: what an organization knows, and how it is found again.
 //!
-//! - [`files`] and [`documents`]: uploads, the library, bytes, passages, trash.
+//! - [`files`], [`documents`] and [`contents`]: uploads, the library, bytes, text and passages.
 //! - [`indexing`]: from stored bytes to searchable passages, in background jobs.
 //! - [`search`]: hybrid search by words ([`keyword`]) and by meaning ([`dense`]).
 //! - [`purge`]: removing for good.
@@ -9,6 +9,7 @@
 //! made anew from the stored bytes at any time (KB-14).
 
 mod changes;
+pub mod contents;
 pub mod dense;
 pub mod documents;
 pub mod embedder;
