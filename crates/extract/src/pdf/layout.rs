@@ -5,6 +5,7 @@
 //! the rows of a table. Lines that fill their column are joined to paragraphs, hyphens at their ends are undone.
 
 use super::content::WORD_GAP;
+use crate::sink::squeeze;
 
 /// Runs closer than this share of the font size are one fragment. Justified lines have wider gaps between words, but
 /// the space between columns can be as narrow as one font size.
@@ -318,7 +319,7 @@ fn line_of(fragments: &[&Fragment], cell_gap: f64) -> Line {
             let far = fragment.x0 - ends > cell_gap * fragment.size.max(first.size);
             text.push_str(if far { " | " } else { " " });
         }
-        text.push_str(fragment.text.trim());
+        text.push_str(&squeeze(&fragment.text));
         ends = fragment.x1;
     }
     Line {
@@ -334,13 +335,17 @@ fn line_of(fragments: &[&Fragment], cell_gap: f64) -> Line {
 fn join(lines: Vec<Line>, paragraphs: &mut Vec<String>) {
     let right = lines.iter().fold(f64::MIN, |right, line| right.max(line.x1));
     let left = lines.iter().fold(f64::MAX, |left, line| left.min(line.x0));
+    // Lines set wide apart throughout are still one paragraph.
+    let mut pitches: Vec<f64> = lines.windows(2).map(|pair| pair[0].y - pair[1].y).collect();
+    pitches.sort_by(f64::total_cmp);
+    let usual = pitches.get(pitches.len() / 2).copied().unwrap_or(0.0);
     let mut paragraph = String::new();
     let mut previous: Option<&Line> = None;
     for line in &lines {
         if let Some(before) = previous {
             let size = before.size.max(line.size);
             let resized = (before.size - line.size).abs() > 0.15 * size;
-            if before.y - line.y > 1.65 * size || resized {
+            if before.y - line.y > (1.25 * usual).min(2.6 * size).max(1.65 * size) || resized {
                 paragraphs.push(std::mem::take(&mut paragraph));
             } else {
                 // A line is full when the next line's first word would not have fitted.
@@ -440,6 +445,14 @@ mod tests {
     #[test]
     fn text_drawn_twice_is_read_once() {
         assert_eq!(paragraphs(vec![run("Bold", 50.0, 100.0), run("Bold", 50.4, 100.0)]), ["Bold"]);
+    }
+
+    #[test]
+    fn wide_line_spacing_and_doubled_blanks_are_one_paragraph() {
+        let line = |n: u32, y: f64| run(&format!("Line  {n} of a  text set wide apart in one column"), 50.0, y);
+        let read = paragraphs(vec![line(1, 700.0), line(2, 679.0), line(3, 658.0)]);
+        assert_eq!(read.len(), 1);
+        assert!(read[0].starts_with("Line 1 of a text set wide apart in one column Line 2"), "{read:?}");
     }
 
     #[test]
