@@ -398,8 +398,9 @@ const _: () = assert!(MAX_DOCUMENT_TITLE_CHARS > MAX_TITLE_CHARS);
 
 /// The title of a file that got none: its name without the extension.
 pub(crate) fn title_of(file_name: &str) -> String {
-    let stem = tale_extract::extension(file_name).map_or(file_name, |ending| &file_name[..file_name.len() - ending.len() - 1]).trim();
-    if stem.is_empty() { file_name.to_owned() } else { stem.to_owned() }
+    let name = file_name.trim();
+    let stem = tale_extract::extension(name).map_or(name, |ending| &name[..name.len() - ending.len() - 1]).trim();
+    if stem.is_empty() { name.to_owned() } else { stem.to_owned() }
 }
 
 impl Document {
@@ -448,7 +449,8 @@ mod tests {
     fn a_title_is_the_name_without_its_ending() {
         assert_eq!(title_of("Q3 report.final.PDF"), "Q3 report.final");
         assert_eq!(title_of("README"), "README");
-        assert_eq!(title_of(" .pdf"), " .pdf");
+        assert_eq!(title_of(" .pdf"), ".pdf");
+        assert_eq!(title_of("Übersicht.pdf "), "Übersicht");
         assert!(clean_title(" \n ").is_err());
         assert_eq!(clean_title("a\tb").unwrap(), "a b");
     }
