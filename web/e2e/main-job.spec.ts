@@ -64,7 +64,7 @@ test('a person asks, and Tale answers from their own documents', async ({ owner:
 		await expect(answer.getByText('Searched knowledge for').first()).toBeVisible();
 		await expect(answer.getByRole('group', { name: 'Reply actions' })).toBeVisible();
 		await expect(answer).toContainText('unless either party gives written notice');
-		expect(await answerSteps(page), 'the answer grew on screen').toBeGreaterThan(3);
+		expect(await answerSteps(page), 'the answer grew on screen').toBeGreaterThan(1);
 		await expect(answer.getByRole('button', { name: /^Source \d+/ }).first()).toBeVisible();
 		await expectAccessible(page);
 	});
@@ -81,7 +81,9 @@ test('a person asks, and Tale answers from their own documents', async ({ owner:
 		await expect(pane.getByLabel('Page', { exact: true })).not.toHaveValue('1');
 		await expectAccessible(page);
 		await pane.getByText('Text', { exact: true }).click();
-		await expect(pane.locator('mark').filter({ hasText: '(90) days before the end' })).toBeInViewport();
+		await expect(
+			pane.locator('mark').filter({ hasText: 'days before the end of the current period' })
+		).toBeInViewport();
 		await expectAccessible(page);
 	});
 

@@ -72,6 +72,7 @@ describe('readAnswer', () => {
 			[null, 'Brandt.docx']
 		]);
 		expect(answer.steps[1]).toMatchObject({ kind: 'read', subject: 'Brandt.docx', state: 'done' });
+		expect([...answer.citations.keys()], 'uncited rows are dropped').toEqual([1]);
 		expect(passagesOf(answer, 'd1').map((citation) => citation.number)).toEqual([1]);
 	});
 

@@ -100,6 +100,12 @@ export function readAnswer(parts: readonly Part[]): Answer {
 		}
 	}
 
+	// Once the turn has settled, its citations are the ones that count; rows nobody cited are no passages of the answer.
+	if (cited.length > 0) {
+		const numbers = new Set(cited.map((part) => part.number));
+		for (const number of citations.keys()) if (!numbers.has(number)) citations.delete(number);
+	}
+
 	const sources: Source[] = cited
 		.toSorted((a, b) => a.number - b.number)
 		.map((part) => ({

@@ -13,7 +13,14 @@ export interface ChatContext {
 	providerName(slug: string | null | undefined): string | null;
 	/** Whether this passage (or, without one, this document) is the one on screen. */
 	isOpen(documentId: string | null, chunkId: string | null): boolean;
-	openDocument(documentId: string, chunkId: string | null, answer: Answer, from: HTMLElement): void;
+	/** `quote` is what the answer says beside the mark. */
+	openDocument(
+		documentId: string,
+		chunkId: string | null,
+		answer: Answer,
+		from: HTMLElement,
+		quote: string | null
+	): void;
 	retry(reply: Message): void;
 	/** Writes a new version of a question; true when it was accepted. */
 	edit(question: Message, content: string): Promise<boolean>;

@@ -5,13 +5,22 @@ export class ReadingPane {
 	documentId: string | null = $state(null);
 	chunkId: string | null = $state(null);
 	passages: Citation[] = $state.raw([]);
+	/** The answer's words around the mark that led here. */
+	quote: string | null = $state(null);
 	#from: HTMLElement | null = null;
 
-	open(documentId: string, chunkId: string | null, answer: Answer, from: HTMLElement): void {
+	open(documentId: string, chunkId: string | null, answer: Answer, from: HTMLElement, quote: string | null): void {
 		this.documentId = documentId;
 		this.passages = passagesOf(answer, documentId);
 		this.chunkId = chunkId ?? this.passages[0]?.chunkId ?? null;
+		this.quote = quote;
 		this.#from = from;
+	}
+
+	/** Goes to another passage of the same document. */
+	step(chunkId: string): void {
+		this.chunkId = chunkId;
+		this.quote = null;
 	}
 
 	/** Closes and gives the focus back to where it came from. */
@@ -19,6 +28,7 @@ export class ReadingPane {
 		if (this.documentId === null) return;
 		this.documentId = null;
 		this.chunkId = null;
+		this.quote = null;
 		this.passages = [];
 		const from = this.#from;
 		this.#from = null;
