@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cargo bench -p tale-knowledge --bench search                     speed, recall, freshness
+//! cargo bench -p tale-knowledge --bench search -- 500              the same with 500 documents
 //! cargo bench -p tale-knowledge --bench search -- quality FOLDER   nDCG@10 on a judged collection
 //! ```
 
@@ -38,9 +39,10 @@ const JUDGED_QUERIES: usize = 200;
 async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     match arguments.as_slice() {
-        [] => speed().await,
+        [] => speed(FILES).await,
+        [files] if files.parse::<usize>().is_ok() => speed(files.parse().unwrap()).await,
         [quality, folder] if quality == "quality" => quality::run(&PathBuf::from(folder)).await,
-        _ => panic!("arguments: nothing, or `quality FOLDER`"),
+        _ => panic!("arguments: nothing, a number of documents, or `quality FOLDER`"),
     }
 }
 
@@ -63,7 +65,7 @@ fn resident_mib() -> f64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok()).unwrap_or_default() / 1_024.0
 }
 
-async fn speed() {
+async fn speed(files: usize) {
     let db = TestDb::new().await;
     // the corpus database with memory for building the graph at once, and one connection to compare on
     sqlx::query("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET maintenance_work_mem = ''1GB''', current_database()); END $$")
@@ -74,9 +76,9 @@ async fn speed() {
     let language = Language::new();
 
     let begun = Instant::now();
-    let large = corpus::organization(&db.app, &corpus_pool, &language, FILES, 1).await;
+    let large = corpus::organization(&db.app, &corpus_pool, &language, files, 1).await;
     let few = corpus::organization(&db.app, &corpus_pool, &language, FEW_FILES, 2).await;
-    println!("{} passages stored in {:.0} s", (FILES + FEW_FILES) * 20, begun.elapsed().as_secs_f64());
+    println!("{} passages stored in {:.0} s", (files + FEW_FILES) * 20, begun.elapsed().as_secs_f64());
     let begun = Instant::now();
     ensure_index(&corpus_pool, u32::try_from(DIMENSIONS).unwrap()).await.unwrap();
     println!("graph index built in {:.0} s", begun.elapsed().as_secs_f64());

@@ -35,8 +35,17 @@ pub(crate) struct Part {
     pub(crate) folded: String,
 }
 
+/// A word on its way by. Most words of most texts are plain, and those cost no allocation.
+#[derive(Debug)]
+pub(crate) enum Seen<'a> {
+    /// Lower-case ASCII letters: its own folded form, without parts.
+    Plain(&'a str),
+    /// Anything else.
+    Other(Word),
+}
+
 /// Calls `each` with the words of `text` in order.
-pub(crate) fn words(text: &str, mut each: impl FnMut(Word)) {
+pub(crate) fn words(text: &str, mut each: impl FnMut(Seen<'_>)) {
     if text.is_ascii() || is_nfkc_quick(text.chars()) == IsNormalized::Yes {
         scan(text, &mut each);
     } else {
@@ -48,7 +57,12 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(Word)) {
 /// The words of `text` as a list.
 pub(crate) fn words_of(text: &str) -> Vec<Word> {
     let mut list = Vec::new();
-    words(text, |word| list.push(word));
+    words(text, |word| {
+        list.push(match word {
+            Seen::Plain(word) => Word { parts: vec![Part { lower: word.to_owned(), folded: word.to_owned() }], whole: None, identifier: false },
+            Seen::Other(word) => word,
+        });
+    });
     list
 }
 
@@ -82,7 +96,8 @@ fn kind(c: char) -> Kind {
     }
 }
 
-fn scan(text: &str, each: &mut impl FnMut(Word)) {
+fn scan(text: &str, each: &mut impl FnMut(Seen<'_>)) {
+    let mut lower = String::new();
     let mut chars = text.char_indices().peekable();
     while let Some(&(start, c)) = chars.peek() {
         match kind(c) {
@@ -116,7 +131,7 @@ fn scan(text: &str, each: &mut impl FnMut(Word)) {
                 }
                 // C++, C#, F#
                 let suffix = if text[end..].starts_with("++") { "++" } else if text[end..].starts_with('#') { "#" } else { "" };
-                emit(&text[start..end], suffix, each);
+                emit(&text[start..end], suffix, &mut lower, each);
             }
             Kind::Connector | Kind::Other => {
                 chars.next();
@@ -125,10 +140,10 @@ fn scan(text: &str, each: &mut impl FnMut(Word)) {
     }
 }
 
-fn pairs(run: &[char], each: &mut impl FnMut(Word)) {
+fn pairs(run: &[char], each: &mut impl FnMut(Seen<'_>)) {
     let mut one = |chars: &[char]| {
         let text: String = chars.iter().collect();
-        each(Word { parts: vec![Part { lower: text.clone(), folded: text }], whole: None, identifier: false });
+        each(Seen::Other(Word { parts: vec![Part { lower: text.clone(), folded: text }], whole: None, identifier: false }));
     };
     if run.len() < 2 {
         one(run);
@@ -137,13 +152,19 @@ fn pairs(run: &[char], each: &mut impl FnMut(Word)) {
     }
 }
 
-fn emit(run: &str, suffix: &str, each: &mut impl FnMut(Word)) {
+fn emit(run: &str, suffix: &str, lower: &mut String, each: &mut impl FnMut(Seen<'_>)) {
     // the usual word: lower-case ASCII letters, perhaps with a capital first
     let bytes = run.as_bytes();
     let plain = suffix.is_empty() && bytes[0].is_ascii_alphabetic() && bytes[1..].iter().all(u8::is_ascii_lowercase);
     if plain && run.len() <= MAX_TOKEN_BYTES {
-        let lower = run.to_ascii_lowercase();
-        each(Word { parts: vec![Part { folded: lower.clone(), lower }], whole: None, identifier: false });
+        if bytes[0].is_ascii_lowercase() {
+            each(Seen::Plain(run));
+        } else {
+            lower.clear();
+            lower.push_str(run);
+            lower.make_ascii_lowercase();
+            each(Seen::Plain(lower));
+        }
         return;
     }
     let mut parts: Vec<Part> = Vec::new();
@@ -182,7 +203,7 @@ fn emit(run: &str, suffix: &str, each: &mut impl FnMut(Word)) {
     if plain_number && parts.len() == 1 {
         identifier = true;
     }
-    each(Word { parts, whole, identifier });
+    each(Seen::Other(Word { parts, whole, identifier }));
 }
 
 /// Splits at inner capitals and at borders of letters and digits. The flag says that the border is
@@ -320,12 +341,12 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_text_is_split_without_empty_or_long_tokens(text in "\\PC{0,200}") {
-            words(&text, |word| {
+            for word in words_of(&text) {
                 assert!(!word.parts.is_empty());
                 for part in &word.parts {
                     assert!(!part.folded.is_empty() && part.folded.len() <= MAX_TOKEN_BYTES);
                 }
-            });
+            }
         }
     }
 }

@@ -26,6 +26,8 @@ use super::view::View;
 
 /// Memory of a writer before it flushes, in bytes; the smallest that tantivy takes.
 const WRITER_BYTES: usize = 15_000_000;
+/// The same while a whole index is built: fewer, larger segments to merge in the end.
+const BUILDER_BYTES: usize = 48_000_000;
 /// Segments of this many passages are left alone by merging while following.
 const LARGEST_MERGE: usize = 500_000;
 
@@ -88,7 +90,7 @@ impl Generation {
 
     /// Starts a round of changes. `None` when another process is writing.
     pub(crate) fn writer(&self) -> Result<Option<Writer>, KeywordError> {
-        match Writer::new(&self.index, self.fields) {
+        match Writer::new(&self.index, self.fields, WRITER_BYTES) {
             Err(KeywordError::Index(tantivy::TantivyError::LockFailure(..))) => Ok(None),
             other => other.map(Some),
         }
@@ -122,9 +124,9 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    fn new(index: &Index, fields: Fields) -> Result<Self, KeywordError> {
+    fn new(index: &Index, fields: Fields, bytes: usize) -> Result<Self, KeywordError> {
         let options = IndexWriterOptions::builder()
-            .memory_budget_per_thread(WRITER_BYTES)
+            .memory_budget_per_thread(bytes)
             .num_worker_threads(1)
             .num_merge_threads(1)
             .build();
@@ -202,7 +204,7 @@ impl Build {
             ..IndexSettings::default()
         };
         let index = Index::builder().schema(schema).settings(settings).tokenizers(schema::tokenizers()).create_in_dir(&path)?;
-        let writer = Some(Writer::new(&index, fields)?);
+        let writer = Some(Writer::new(&index, fields, BUILDER_BYTES)?);
         Ok(Some(Self { folder: folder.to_owned(), name, published: false, index, writer, _lock: lock }))
     }
 
@@ -243,7 +245,7 @@ impl Build {
             .collect();
         if small.len() > 1 {
             let (_, fields) = schema::schema();
-            let mut writer = Writer::new(&self.index, fields)?;
+            let mut writer = Writer::new(&self.index, fields, WRITER_BYTES)?;
             writer.writer.set_merge_policy(Box::new(NoMergePolicy));
             writer.writer.merge(&small).wait()?;
             writer.finish()?;

@@ -1,10 +1,13 @@
 //! The languages a passage can be written in: detection, stems and words without content.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use frostem::{Algorithm, Stemmer};
 use whatlang::{Detector, Lang};
+
+use super::analysis::{Seen, words};
 
 /// Bytes of a passage that detection looks at; more does not make it surer, only slower.
 const DETECTION_BYTES: usize = 1_024;
@@ -68,15 +71,21 @@ pub(crate) struct Detected {
 }
 
 /// The language of a passage, from the passage alone, so that a rebuilt index equals a followed one.
+/// Words without content tell the languages that have a list of them apart, at little cost; what they
+/// leave open is decided by the frequency of letter groups.
 pub(crate) fn detect(text: &str) -> Detected {
-    // Chinese and the like are told by script; the languages without stems stay in the list so
-    // that Polish, say, is not taken for the nearest language with stems.
+    // the languages without stems stay in the list so that Polish, say, is not taken for the
+    // nearest language with stems
     static DETECTOR: LazyLock<Detector> = LazyLock::new(Detector::new);
     let mut end = text.len().min(DETECTION_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    match DETECTOR.detect(&text[..end]) {
+    let text = &text[..end];
+    if let Some(language) = by_stop_words(text) {
+        return Detected { language: Some(language), unsure: false };
+    }
+    match DETECTOR.detect(text) {
         Some(info) => {
             let unsure = !info.is_reliable();
             let language = Language::of(info.lang());
@@ -85,6 +94,36 @@ pub(crate) fn detect(text: &str) -> Detected {
         }
         None => Detected { language: None, unsure: true },
     }
+}
+
+/// The language whose small words fill a good part of the text, if one stands out.
+fn by_stop_words(text: &str) -> Option<Language> {
+    /// Fewer words than this say nothing.
+    const FEWEST: u32 = 8;
+    static LISTS: LazyLock<HashMap<&'static str, u16>> = LazyLock::new(|| {
+        let mut lists: HashMap<&'static str, u16> = HashMap::new();
+        for (bit, language) in Language::ALL.iter().enumerate() {
+            for word in stop_words(*language) {
+                *lists.entry(word).or_insert(0) |= 1 << bit;
+            }
+        }
+        lists
+    });
+    let mut counts = [0_u32; Language::ALL.len()];
+    let mut all = 0;
+    words(text, |word| {
+        all += 1;
+        if let Seen::Plain(word) = word
+            && let Some(languages) = LISTS.get(word)
+        {
+            for (bit, count) in counts.iter_mut().enumerate() {
+                *count += u32::from(languages >> bit & 1);
+            }
+        }
+    });
+    let (place, first) = counts.iter().enumerate().max_by_key(|(_, count)| **count)?;
+    let second = counts.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, count)| *count).max().unwrap_or(0);
+    (*first >= FEWEST && *first >= 2 * second && *first * 5 >= all).then(|| Language::ALL[place])
 }
 
 /// Stems words of one language.

@@ -1,7 +1,7 @@
 //! From a question to clauses over the index, and the passages that match best.
 //!
 //! There is no query language: every text is a valid query. Words without content are left out
-//! unless nothing else is there; a quoted phrase must occur as such if it occurs at all; a word that
+//! unless nothing else is there; passages with the quoted phrases come before all others; a word that
 //! no passage contains is looked for as two words, as one word with its neighbour and as the
 //! likeliest correctly spelled words. Everything is bounded: words, variants, fuzzy look-ups.
 
@@ -28,11 +28,13 @@ const MAX_FUZZY_WORDS: usize = 3;
 const MAX_SIMILAR: usize = 3;
 /// Entries of the dictionary judged for one unknown word.
 const MAX_JUDGED: usize = 2_000;
+/// Repetitions of a word that count.
+const MAX_TIMES: f32 = 3.0;
 /// Languages whose stems a query is tried in, the most frequent of the index.
 const MAX_LANGUAGES: usize = 5;
 
 /// Weights of the clauses relative to a stem's.
-const EXACT_WEIGHT: f32 = 0.2;
+const EXACT_WEIGHT: f32 = 0.1;
 const HEAD_WEIGHT: f32 = 0.3;
 const IDENTIFIER_WEIGHT: f32 = 2.0;
 const IDENTIFIER_PART_WEIGHT: f32 = 0.5;
@@ -63,13 +65,18 @@ pub(crate) fn run(view: &View, text: &str, files: &[Uuid], pool: usize) -> tanti
     if !files.is_empty() {
         found.extend(search(view, &question, fields.chat, CHAT, files, pool)?);
     }
-    found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
-    found.truncate(pool);
-    Ok(found)
+    found.sort_by(|(a_phrase, a), (b_phrase, b)| b_phrase.cmp(a_phrase).then(b.score.total_cmp(&a.score)).then(a.chunk.cmp(&b.chunk)));
+    Ok(found.into_iter().take(pool).map(|(_, found)| found).collect())
+}
+
+/// A word and how often the query says it.
+struct Asked {
+    word: Word,
+    times: f32,
 }
 
 struct Question {
-    words: Vec<Word>,
+    words: Vec<Asked>,
     /// Words of each quoted phrase, folded.
     phrases: Vec<Vec<String>>,
     stems: Vec<Stems>,
@@ -123,8 +130,8 @@ fn pieces(text: &str) -> Vec<(&str, bool)> {
 }
 
 /// Drops the words without content, in the language of the index that knows most of them, unless
-/// nothing would be left; and repetitions.
-fn without_stop_words(words: Vec<Word>, languages: &[Language]) -> Vec<Word> {
+/// nothing would be left; counts repetitions.
+fn without_stop_words(words: Vec<Word>, languages: &[Language]) -> Vec<Asked> {
     let stops = |language: Language| {
         words.iter().filter(|word| word.parts.len() == 1 && is_stop_word(language, &word.parts[0].folded)).count()
     };
@@ -139,12 +146,20 @@ fn without_stop_words(words: Vec<Word>, languages: &[Language]) -> Vec<Word> {
         !best.is_some_and(|(_, language)| word.parts.len() == 1 && word.whole.is_none() && is_stop_word(language, &word.parts[0].folded))
     };
     let all_stop = !words.iter().any(keeps);
-    let mut seen = HashSet::new();
-    words
-        .into_iter()
-        .filter(|word| all_stop || keeps(word))
-        .filter(|word| seen.insert(word.parts.iter().map(|part| part.folded.clone()).collect::<Vec<_>>()))
-        .collect()
+    let kept: Vec<bool> = words.iter().map(|word| all_stop || keeps(word)).collect();
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut list: Vec<Asked> = Vec::new();
+    for (word, _) in words.into_iter().zip(kept).filter(|(_, kept)| *kept) {
+        let key: String = word.parts.iter().flat_map(|part| [part.folded.as_str(), " "]).collect();
+        match seen.get(&key) {
+            Some(place) => list[*place].times = (list[*place].times + 1.0).min(MAX_TIMES),
+            None => {
+                seen.insert(key, list.len());
+                list.push(Asked { word, times: 1.0 });
+            }
+        }
+    }
+    list
 }
 
 /// Clauses for one kind of passage.
@@ -189,17 +204,16 @@ impl Plan<'_> {
     }
 
     /// Adds the clauses of a word; the number of passages that have it in some form.
-    fn word(&mut self, word: &Word) -> tantivy::Result<u64> {
-        let Some(whole) = &word.whole else {
-            let mut passages = 0;
-            for part in &word.parts {
-                passages = passages.max(self.part(part, 1.0)?);
+    fn word(&mut self, Asked { word, times }: &Asked) -> tantivy::Result<u64> {
+        let mut passages = 0;
+        let mut part_weight = *times;
+        if let Some(whole) = &word.whole {
+            let weight = if word.identifier { IDENTIFIER_WEIGHT } else { COMPOUND_WEIGHT };
+            passages = self.clause(self.fields.exact, whole, weight * times)?;
+            if word.identifier && passages > 0 {
+                part_weight *= IDENTIFIER_PART_WEIGHT;
             }
-            return Ok(passages);
-        };
-        let weight = if word.identifier { IDENTIFIER_WEIGHT } else { COMPOUND_WEIGHT };
-        let mut passages = self.clause(self.fields.exact, whole, weight)?;
-        let part_weight = if word.identifier && passages > 0 { IDENTIFIER_PART_WEIGHT } else { 1.0 };
+        }
         for part in &word.parts {
             passages = passages.max(self.part(part, part_weight)?);
         }
@@ -268,6 +282,7 @@ impl Plan<'_> {
     }
 }
 
+/// The best passages of one kind; the flag says whether they have the quoted phrases.
 fn search(
     view: &View,
     question: &Question,
@@ -275,7 +290,7 @@ fn search(
     kind: &str,
     files: &[Uuid],
     pool: usize,
-) -> tantivy::Result<Vec<Found>> {
+) -> tantivy::Result<Vec<(bool, Found)>> {
     let all = view.fields();
     let passages = view.searcher().doc_freq(&Term::from_field_text(all.kind, kind))?;
     if passages == 0 {
@@ -286,8 +301,8 @@ fn search(
         plan.word(word)?;
     }
     let mut fuzzy = 0;
-    for (index, word) in question.words.iter().enumerate() {
-        let joined_with_next = match question.words.get(index + 1) {
+    for (index, Asked { word, .. }) in question.words.iter().enumerate() {
+        let joined_with_next = match question.words.get(index + 1).map(|next| &next.word) {
             Some(next) if word.parts.len() == 1 && next.parts.len() == 1 && index < MAX_WORDS => {
                 let joined = format!("{}{}", word.parts[0].folded, next.parts[0].folded);
                 plan.part(&Part { lower: joined.clone(), folded: joined }, NEIGHBOUR_WEIGHT)? > 0
@@ -322,6 +337,7 @@ fn search(
         required.push((Occur::Must, Box::new(BoostQuery::new(Box::new(TermSetQuery::new(terms)), 0.0))));
     }
     let any = BooleanQuery::new(any);
+    let mut found = Vec::new();
     if !question.phrases.is_empty() {
         let mut strict = vec![(Occur::Must, Box::new(any.clone()) as Box<dyn Query>)];
         for phrase in &question.phrases {
@@ -333,27 +349,30 @@ fn search(
             strict.push((Occur::Must, query));
         }
         strict.extend(required.iter().map(|(occur, query)| (*occur, query.box_clone())));
-        let found = collect(view, &BooleanQuery::new(strict), pool, &statistics)?;
-        if !found.is_empty() {
-            return Ok(found);
-        }
+        found = collect(view, &BooleanQuery::new(strict), pool, &statistics)?;
     }
-    if required.is_empty() {
-        return collect(view, &any, pool, &statistics);
-    }
-    required.push((Occur::Must, Box::new(any)));
-    collect(view, &BooleanQuery::new(required), pool, &statistics)
+    let rest = if found.len() == pool {
+        Vec::new()
+    } else if required.is_empty() {
+        collect(view, &any, pool, &statistics)?
+    } else {
+        required.push((Occur::Must, Box::new(any)));
+        collect(view, &BooleanQuery::new(required), pool, &statistics)?
+    };
+    let known: HashSet<Uuid> = found.iter().map(|found| found.chunk).collect();
+    let with_phrase = found.into_iter().map(|found| (true, found));
+    Ok(with_phrase.chain(rest.into_iter().filter(|found| !known.contains(&found.chunk)).map(|found| (false, found))).collect())
 }
 
 /// The words to look for: all of a question, the rarest of a long text.
-fn rarest<'q>(plan: &mut Plan<'_>, question: &'q Question) -> tantivy::Result<Vec<&'q Word>> {
+fn rarest<'q>(plan: &mut Plan<'_>, question: &'q Question) -> tantivy::Result<Vec<&'q Asked>> {
     if question.words.len() <= MAX_WORDS {
         return Ok(question.words.iter().collect());
     }
     let mut ranked = Vec::with_capacity(question.words.len());
     for (index, word) in question.words.iter().enumerate() {
         let mut passages = 0;
-        for form in question.forms(&word.parts[0]) {
+        for form in question.forms(&word.word.parts[0]) {
             passages = passages.max(plan.frequency(plan.fields.stem, &form)?);
         }
         if passages > 0 {
@@ -445,7 +464,7 @@ mod tests {
         Question::parse(text, languages.to_vec())
             .words
             .iter()
-            .map(|word| word.parts.iter().map(|part| part.folded.as_str()).collect::<Vec<_>>().join("+"))
+            .map(|asked| asked.word.parts.iter().map(|part| part.folded.as_str()).collect::<Vec<_>>().join("+"))
             .collect()
     }
 

@@ -4,6 +4,7 @@
 //! neither the speed nor the scores of a search that cannot see them.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use tantivy::TantivyDocument;
 use tantivy::schema::{
@@ -12,7 +13,7 @@ use tantivy::schema::{
 use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer, TokenizerManager};
 use uuid::Uuid;
 
-use super::analysis::{Part, fold, words};
+use super::analysis::{Part, Seen, fold, words};
 use super::language::{Language, Stems, detect};
 
 /// Changes whenever fields or analysis change: an index of another version is built anew.
@@ -114,7 +115,7 @@ pub(crate) fn tokenizers() -> TokenizerManager {
     // with the defaults: tantivy asks for one for every indexed field, bytes included
     let manager = TokenizerManager::default();
     manager.register(RAW, TextAnalyzer::from(tantivy::tokenizer::RawTokenizer::default()));
-    manager.register(STEM, TextAnalyzer::from(StemTokenizer));
+    manager.register(STEM, TextAnalyzer::from(StemTokenizer::default()));
     manager.register(EXACT, TextAnalyzer::from(ExactTokenizer));
     manager
 }
@@ -161,8 +162,55 @@ pub(crate) fn stem_of(stems: Option<&Stems>, part: &Part) -> String {
     }
 }
 
+/// Stems that are remembered per language: a text repeats its words, and so does the next text.
+const MOST_REMEMBERED: usize = 20_000;
+
+/// Stems of one language with a memory.
 #[derive(Clone)]
-struct StemTokenizer;
+struct Remembering {
+    language: Language,
+    stems: Stems,
+    known: HashMap<String, String>,
+}
+
+impl Remembering {
+    fn new(language: Language) -> Self {
+        Self { language, stems: Stems::new(language), known: HashMap::new() }
+    }
+
+    /// The stem of a plain word.
+    fn stem(&mut self, word: &str) -> &str {
+        if !self.known.contains_key(word) {
+            if self.known.len() >= MOST_REMEMBERED {
+                self.known.clear();
+            }
+            let stem = fold(&self.stems.stem(word));
+            self.known.insert(word.to_owned(), stem);
+        }
+        self.known.get(word).map_or("", String::as_str)
+    }
+}
+
+#[derive(Clone, Default)]
+struct StemTokenizer {
+    /// Of the languages met last, the latest last.
+    languages: Vec<Remembering>,
+}
+
+impl StemTokenizer {
+    /// The place of `language` in the list.
+    fn place(&mut self, language: Language) -> usize {
+        const MOST: usize = 4;
+        if let Some(place) = self.languages.iter().position(|known| known.language == language) {
+            return place;
+        }
+        if self.languages.len() >= MOST {
+            self.languages.clear();
+        }
+        self.languages.push(Remembering::new(language));
+        self.languages.len() - 1
+    }
+}
 
 impl Tokenizer for StemTokenizer {
     type TokenStream<'a> = Tokens;
@@ -171,16 +219,30 @@ impl Tokenizer for StemTokenizer {
         let (tag, text) = text.split_once(TAG_END).unwrap_or(("", text));
         let unsure = tag.ends_with(UNSURE);
         let language = Language::from_tag(tag.trim_end_matches(UNSURE));
-        let stems = language.map(Stems::new);
-        let second = (unsure && language != Some(Language::English)).then(|| Stems::new(Language::English));
+        // with two languages both are looked up in the end, so that neither place moves the other
+        let beside = (unsure && language != Some(Language::English)).then_some(Language::English);
+        let mut place_of = |language: Option<Language>| language.map(|language| self.place(language));
+        let (_, second) = (place_of(language), place_of(beside));
+        let first = place_of(language);
+        let languages = &mut self.languages;
         let mut tokens = Tokens::with_capacity(text.len() / 6);
-        words(text, |word| {
-            for part in &word.parts {
-                let stem = stem_of(stems.as_ref(), part);
-                let other = second.as_ref().map(|second| stem_of(Some(second), part)).filter(|other| *other != stem);
+        words(text, |word| match word {
+            Seen::Plain(word) => {
+                let stem = first.map_or(word, |place| languages[place].stem(word)).to_owned();
+                let other = second.map(|place| languages[place].stem(word)).filter(|other| *other != stem).map(str::to_owned);
                 tokens.push(stem);
                 if let Some(other) = other {
                     tokens.push_beside(other);
+                }
+            }
+            Seen::Other(word) => {
+                for part in &word.parts {
+                    let stem = stem_of(first.map(|place| &languages[place].stems), part);
+                    let other = second.map(|place| stem_of(Some(&languages[place].stems), part)).filter(|other| *other != stem);
+                    tokens.push(stem);
+                    if let Some(other) = other {
+                        tokens.push_beside(other);
+                    }
                 }
             }
         });
@@ -196,12 +258,15 @@ impl Tokenizer for ExactTokenizer {
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Tokens {
         let mut tokens = Tokens::with_capacity(text.len() / 6);
-        words(text, |word| {
-            let mut whole = word.whole;
-            for part in word.parts {
-                tokens.push(part.folded);
-                if let Some(whole) = whole.take() {
-                    tokens.push_beside(whole);
+        words(text, |word| match word {
+            Seen::Plain(word) => tokens.push(word.to_owned()),
+            Seen::Other(word) => {
+                let mut whole = word.whole;
+                for part in word.parts {
+                    tokens.push(part.folded);
+                    if let Some(whole) = whole.take() {
+                        tokens.push_beside(whole);
+                    }
                 }
             }
         });

@@ -29,7 +29,8 @@ pub(crate) struct GraphSearch<'a> {
     pub(crate) most_visits: u32,
 }
 
-/// The nearest library passages by the graph index of their width. The settings hold for this
+/// The nearest library passages by the graph index of their width; `library` and `embedding IS NOT
+/// NULL` are what that index is limited to, so they have to be said. The settings hold for this
 /// statement only: they are made in a subquery that runs before the first row is read, so that the
 /// search is one round trip.
 pub(crate) async fn near_by_graph(executor: impl PgExecutor<'_>, search: &GraphSearch<'_>) -> Result<Vec<Near>, sqlx::Error> {
@@ -47,6 +48,7 @@ pub(crate) async fn near_by_graph(executor: impl PgExecutor<'_>, search: &GraphS
     query.push(
         "
                     AND chunk.library
+                    AND chunk.embedding IS NOT NULL
                     AND chunk.embedding_model = ",
     );
     query.push_bind(search.model);
