@@ -54,7 +54,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 /// `BODY_TOO_LARGE` naming the cap.
 pub async fn read_limited(request: Request, cap: usize) -> Result<Bytes, HttpProblem> {
     let too_large = || {
-        Problem::new(Code::BodyTooLarge, format!("The request body is larger than the {} that this route accepts.", size_words(cap)))
+        Problem::new(
+            Code::BodyTooLarge,
+            format!("The request body is larger than the {} that this route accepts.", size_words(cap)),
+        )
     };
     let declared = request
         .headers()
@@ -65,11 +68,17 @@ pub async fn read_limited(request: Request, cap: usize) -> Result<Bytes, HttpPro
         return Err(too_large().into());
     }
     let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(request.into_body(), cap).collect()).await;
-    let read = read.map_err(|_| Problem::new(Code::RequestTimeout, "The request body did not arrive within 15 minutes. Send it again."))?;
+    let read = read.map_err(|_| {
+        Problem::new(Code::RequestTimeout, "The request body did not arrive within 15 minutes. Send it again.")
+    })?;
     match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large().into()),
-        Err(error) => Err(Problem::new(Code::InvalidBody, "The request body could not be read to its end. Send it again.").because(error).into()),
+        Err(error) => {
+            Err(Problem::new(Code::InvalidBody, "The request body could not be read to its end. Send it again.")
+                .because(error)
+                .into())
+        }
     }
 }
 

@@ -62,7 +62,10 @@ pub fn check_origin(app: &App, parts: &Parts) -> Result<(), Problem> {
     if allowed {
         return Ok(());
     }
-    Err(Problem::new(Code::OriginForbidden, "This request must come from a page of this Tale. Send an `Origin` header of one of its addresses."))
+    Err(Problem::new(
+        Code::OriginForbidden,
+        "This request must come from a page of this Tale. Send an `Origin` header of one of its addresses.",
+    ))
 }
 
 /// Whether `origin` names the very host the request was sent to. A page of another site cannot
@@ -125,7 +128,9 @@ impl FromRequestParts<App> for KeyCaller {
     type Rejection = HttpProblem;
 
     async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Self::Rejection> {
-        parts.extensions.get::<Self>().cloned().ok_or_else(|| HttpProblem(Problem::new(Code::Unauthorized, "Send an API key as `Authorization: Bearer <key>`.")))
+        parts.extensions.get::<Self>().cloned().ok_or_else(|| {
+            HttpProblem(Problem::new(Code::Unauthorized, "Send an API key as `Authorization: Bearer <key>`."))
+        })
     }
 }
 
@@ -140,8 +145,10 @@ impl FromRequestParts<App> for ClientAddress {
 /// The client's address: the TCP peer, or the client behind it when the peer is a proxy of ours.
 #[must_use]
 pub fn client_address(parts: &Parts) -> ClientAddress {
-    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |info| info.0.ip());
-    let lines: Vec<&str> = parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).collect();
+    let peer =
+        parts.extensions.get::<ConnectInfo<SocketAddr>>().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |info| info.0.ip());
+    let lines: Vec<&str> =
+        parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).collect();
     let list = lines.join(",");
     ClientAddress::resolve(peer, Some(list.as_str()).filter(|list| !list.is_empty()), &TrustedProxies::default())
 }

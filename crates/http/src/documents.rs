@@ -204,8 +204,10 @@ pub(crate) fn with_bytes(content: Content, range: Option<Range<u64>>, attachment
     let headers = response.headers_mut();
     let essence = content.mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     // Of what people upload, only what cannot act is shown in place.
-    let harmless = matches!(essence.as_str(), "application/pdf" | "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "text/plain")
-        || essence.starts_with("audio/")
+    let harmless = matches!(
+        essence.as_str(),
+        "application/pdf" | "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "text/plain"
+    ) || essence.starts_with("audio/")
         || essence.starts_with("video/");
     let policy = if harmless {
         "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; object-src 'self'; frame-ancestors 'self'"
@@ -223,7 +225,11 @@ pub(crate) fn with_bytes(content: Content, range: Option<Range<u64>>, attachment
     put(headers, header::LAST_MODIFIED, &content.modified.format("%a, %d %b %Y %H:%M:%S GMT").to_string());
     put(headers, header::CONTENT_DISPOSITION, &disposition(&content.file_name, attachment || !harmless));
     if let Some(range) = range {
-        put(headers, header::CONTENT_RANGE, &format!("bytes {}-{}/{}", range.start, range.end.saturating_sub(1), content.size));
+        put(
+            headers,
+            header::CONTENT_RANGE,
+            &format!("bytes {}-{}/{}", range.start, range.end.saturating_sub(1), content.size),
+        );
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
     response
@@ -238,8 +244,10 @@ fn put(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
 /// `Content-Disposition` per RFC 6266: a plain name for old clients and the exact one in UTF-8.
 fn disposition(file_name: &str, attachment: bool) -> String {
     let kind = if attachment { "attachment" } else { "inline" };
-    let plain: String =
-        file_name.chars().map(|c| if c.is_ascii() && !c.is_ascii_control() && !matches!(c, '"' | '\\' | '%' | '/') { c } else { '_' }).collect();
+    let plain: String = file_name
+        .chars()
+        .map(|c| if c.is_ascii() && !c.is_ascii_control() && !matches!(c, '"' | '\\' | '%' | '/') { c } else { '_' })
+        .collect();
     let exact: String = file_name.bytes().fold(String::new(), |mut text, byte| {
         if byte.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(&byte) {
             text.push(char::from(byte));
@@ -286,7 +294,10 @@ mod tests {
             assert_eq!(judge(&[("range", spec)]), expected, "{spec}");
         }
         assert_eq!(judge(&[("if-none-match", "W/\"abc\"")]), "nothing");
-        assert_eq!(judge(&[("if-none-match", "\"x\""), ("if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT")]), "whole");
+        assert_eq!(
+            judge(&[("if-none-match", "\"x\""), ("if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT")]),
+            "whole"
+        );
         assert_eq!(judge(&[("if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT")]), "nothing");
         assert_eq!(judge(&[("range", "bytes=0-0"), ("if-range", "\"x\"")]), "whole");
         assert_eq!(judge(&[("range", "bytes=0-0"), ("if-range", "\"abc\"")]), "0..1");
@@ -296,6 +307,8 @@ mod tests {
     fn any_name_makes_a_header() {
         let text = disposition("Ünï \"x\"\\日本.pdf", true);
         assert!(HeaderValue::from_str(&text).is_ok());
-        assert!(text.starts_with("attachment; filename=\"_n_ _x____.pdf\"; filename*=UTF-8''%C3%9Cn%C3%AF%20%22x%22%5C"));
+        assert!(
+            text.starts_with("attachment; filename=\"_n_ _x____.pdf\"; filename*=UTF-8''%C3%9Cn%C3%AF%20%22x%22%5C")
+        );
     }
 }

@@ -71,7 +71,11 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
     }
     security_headers(&app, &mut response);
     let _entered = span.enter();
-    tracing::debug!(status = response.status().as_u16(), ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX), "answered");
+    tracing::debug!(
+        status = response.status().as_u16(),
+        ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "answered"
+    );
     response
 }
 
@@ -81,7 +85,10 @@ fn request_id(request: &Request) -> String {
         .headers()
         .get(REQUEST_ID)
         .and_then(|value| value.to_str().ok())
-        .filter(|text| (1..=255).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'=' | b'-')))
+        .filter(|text| {
+            (1..=255).contains(&text.len())
+                && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'=' | b'-'))
+        })
         .map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
 }
 
@@ -95,7 +102,10 @@ fn judge_uri(uri: &Uri) -> Result<Option<Uri>, Problem> {
         return Err(Problem::new(Code::InvalidUrl, "The address contains the character NUL."));
     }
     let path = uri.path();
-    if path.split('/').any(|segment| matches!(segment.to_ascii_lowercase().as_str(), "." | ".." | "%2e" | "%2e%2e" | ".%2e" | "%2e.")) {
+    if path
+        .split('/')
+        .any(|segment| matches!(segment.to_ascii_lowercase().as_str(), "." | ".." | "%2e" | "%2e%2e" | ".%2e" | "%2e."))
+    {
         return Err(Problem::new(Code::NotFound, "There is nothing at this address."));
     }
     let Some(stripped) = path.strip_suffix('/').filter(|rest| !rest.is_empty() && path.starts_with("/api/")) else {
@@ -159,7 +169,10 @@ fn security_headers(app: &App, response: &mut Response) {
 
 /// A known path with another verb.
 pub async fn method_not_allowed() -> HttpProblem {
-    HttpProblem(Problem::new(Code::MethodNotAllowed, "This address does not accept this method. The `Allow` header lists those it accepts."))
+    HttpProblem(Problem::new(
+        Code::MethodNotAllowed,
+        "This address does not accept this method. The `Allow` header lists those it accepts.",
+    ))
 }
 
 /// An unknown path of an API door.

@@ -12,6 +12,7 @@
 pub mod app;
 pub mod body;
 pub mod caller;
+pub mod contract;
 pub mod docs;
 mod documents;
 pub mod door;
@@ -30,28 +31,14 @@ pub use serve::serve;
 pub use state::{App, AppParts};
 
 use axum::Router;
-use utoipa_axum::router::OpenApiRouter;
 
 /// The complete router of the `platform` and `backend-api` roles.
 pub fn router(app: App) -> Router {
-    let (api, contract) = OpenApiRouter::with_openapi(docs::contract())
-        .merge(app::router())
-        .nest("/api/v1", v1::router(&app))
-        .merge(health::router())
-        .split_for_parts();
-    let router = api
-        .merge(docs::router(contract))
+    let browser: Router<App> = app::router().merge(health::router()).into();
+    let router = browser
+        .nest("/api/v1", v1::guarded(v1::router().into(), &app))
+        .merge(docs::router(&app))
         .fallback(web::serve)
         .method_not_allowed_fallback(door::method_not_allowed);
     door::around(router, &app).with_state(app)
-}
-
-/// The contract as it is served on `/openapi.json`.
-#[must_use]
-pub fn openapi(app: &App) -> utoipa::openapi::OpenApi {
-    OpenApiRouter::<App>::with_openapi(docs::contract())
-        .merge(app::router())
-        .nest("/api/v1", v1::router(app))
-        .merge(health::router())
-        .into_openapi()
 }

@@ -104,6 +104,9 @@ mod tests {
 
     #[test]
     fn page_sizes_are_clamped() {
-        assert_eq!((page_size(None, 50, 100), page_size(Some(0), 50, 100), page_size(Some(1000), 50, 100)), (50, 1, 100));
+        assert_eq!(
+            (page_size(None, 50, 100), page_size(Some(0), 50, 100), page_size(Some(1000), 50, 100)),
+            (50, 1, 100)
+        );
     }
 }

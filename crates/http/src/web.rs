@@ -112,9 +112,12 @@ fn body_of(web: &WebFiles, name: &str, content: Cow<'static, [u8]>, headers: &He
 /// The app's page with a content security policy that admits exactly its own inline scripts.
 fn index(app: &App) -> Response {
     let Some(page) = app.web.get("index.html") else {
-        return (StatusCode::NOT_FOUND, "The web app is not part of this build. Build it with `make build`.\n").into_response();
+        return (StatusCode::NOT_FOUND, "The web app is not part of this build. Build it with `make build`.\n")
+            .into_response();
     };
-    let hashes: String = inline_scripts(&String::from_utf8_lossy(&page)).map(|script| format!(" 'sha256-{}'", STANDARD.encode(sha256(script.as_bytes())))).collect();
+    let hashes: String = inline_scripts(&String::from_utf8_lossy(&page))
+        .map(|script| format!(" 'sha256-{}'", STANDARD.encode(sha256(script.as_bytes()))))
+        .collect();
     // Uploads and downloads go to the object store's public address, which may be another origin.
     let store = app.blobs.public_origin();
     let policy = format!(
@@ -147,7 +150,8 @@ mod tests {
 
     #[test]
     fn inline_scripts_are_found_and_files_are_not() {
-        let page = "<head><script>one()</script><script src=\"/a.js\"></script><script type=\"module\">\n two() </script>";
+        let page =
+            "<head><script>one()</script><script src=\"/a.js\"></script><script type=\"module\">\n two() </script>";
         assert_eq!(inline_scripts(page).collect::<Vec<_>>(), ["one()", "\n two() "]);
     }
 }

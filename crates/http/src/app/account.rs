@@ -128,7 +128,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// The person's own account.
-#[utoipa::path(get, path = "/api/app/account", tag = "account", responses((status = 200, body = Account)))]
+#[utoipa::path(get, path = "/api/app/account", tag = "account", responses((status = 200, body = Account)), operation_id = "read_account")]
 async fn account(State(app): State<App>, Signed(principal): Signed) -> Result<Json<Account>, HttpProblem> {
     Ok(Json(app.identity.account(&principal).await?.into()))
 }
@@ -157,7 +157,7 @@ async fn change_password(
 }
 
 /// Every browser in which the person is signed in.
-#[utoipa::path(get, path = "/api/app/account/sessions", tag = "account", responses((status = 200, body = AccountSessions)))]
+#[utoipa::path(get, path = "/api/app/account/sessions", tag = "account", responses((status = 200, body = AccountSessions)), operation_id = "list_account_sessions")]
 async fn sessions(State(app): State<App>, Signed(principal): Signed) -> Result<Json<AccountSessions>, HttpProblem> {
     let sessions = app.identity.sessions(&principal).await?;
     let sessions = sessions
@@ -175,15 +175,19 @@ async fn sessions(State(app): State<App>, Signed(principal): Signed) -> Result<J
 }
 
 /// Signs one browser out.
-#[utoipa::path(delete, path = "/api/app/account/sessions/{id}", tag = "account", params(("id" = String, Path)), responses((status = 204)))]
-async fn end_session(State(app): State<App>, Signed(principal): Signed, Path(id): Path<String>) -> Result<StatusCode, HttpProblem> {
+#[utoipa::path(delete, path = "/api/app/account/sessions/{id}", tag = "account", params(("id" = String, Path)), responses((status = 204)), operation_id = "end_account_session")]
+async fn end_session(
+    State(app): State<App>,
+    Signed(principal): Signed,
+    Path(id): Path<String>,
+) -> Result<StatusCode, HttpProblem> {
     let id = id.parse().map_err(|_| Problem::new(Code::SessionNotFound, "This session does not exist any more."))?;
     app.identity.end_session(&principal, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Signs every other browser out.
-#[utoipa::path(post, path = "/api/app/account/sessions/end-others", tag = "account", responses((status = 204)))]
+#[utoipa::path(post, path = "/api/app/account/sessions/end-others", tag = "account", responses((status = 204)), operation_id = "end_other_account_sessions")]
 async fn end_other_sessions(State(app): State<App>, Signed(principal): Signed) -> Result<StatusCode, HttpProblem> {
     app.identity.end_other_sessions(&principal).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -76,7 +76,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// The person's keys, newest first.
-#[utoipa::path(get, path = "/api/app/api-keys", tag = "api-keys", params(("orgId" = Option<String>, Query)), responses((status = 200, body = ApiKeys)))]
+#[utoipa::path(get, path = "/api/app/api-keys", tag = "api-keys", params(("orgId" = Option<String>, Query)), responses((status = 200, body = ApiKeys)), operation_id = "list_api_keys")]
 async fn list(State(app): State<App>, Member(caller): Member) -> Result<Json<ApiKeys>, HttpProblem> {
     let keys = app.identity.keys(&caller).await?;
     let keys = keys
@@ -94,7 +94,7 @@ async fn list(State(app): State<App>, Member(caller): Member) -> Result<Json<Api
 }
 
 /// Makes a key for the person.
-#[utoipa::path(post, path = "/api/app/api-keys", tag = "api-keys", params(("orgId" = Option<String>, Query)), request_body = CreateApiKeyRequest, responses((status = 201, body = CreatedApiKey)))]
+#[utoipa::path(post, path = "/api/app/api-keys", tag = "api-keys", params(("orgId" = Option<String>, Query)), request_body = CreateApiKeyRequest, responses((status = 201, body = CreatedApiKey)), operation_id = "create_api_key")]
 async fn create(
     State(app): State<App>,
     Member(caller): Member,
@@ -113,9 +113,15 @@ async fn create(
 }
 
 /// Revokes a key of the person, for good.
-#[utoipa::path(delete, path = "/api/app/api-keys/{id}", tag = "api-keys", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 204)))]
-async fn revoke(State(app): State<App>, Member(caller): Member, Path(id): Path<String>) -> Result<StatusCode, HttpProblem> {
-    let id = id.parse().map_err(|_| Problem::new(Code::ApiKeyNotFound, "This API key does not exist, or it was revoked before."))?;
+#[utoipa::path(delete, path = "/api/app/api-keys/{id}", tag = "api-keys", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 204)), operation_id = "revoke_api_key")]
+async fn revoke(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+) -> Result<StatusCode, HttpProblem> {
+    let id = id
+        .parse()
+        .map_err(|_| Problem::new(Code::ApiKeyNotFound, "This API key does not exist, or it was revoked before."))?;
     app.identity.revoke_key(&caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -131,17 +131,26 @@ fn from_this_machine(parts: &Parts) -> bool {
 fn names_this_machine(authority: &str) -> bool {
     let Ok(authority) = authority.parse::<axum::http::uri::Authority>() else { return false };
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost") || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The routes of this module.
 pub(crate) fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(setup)).routes(routes!(sign_up)).routes(routes!(sign_in)).routes(routes!(sign_out))
+    OpenApiRouter::new()
+        .routes(routes!(setup))
+        .routes(routes!(sign_up))
+        .routes(routes!(sign_in))
+        .routes(routes!(sign_out))
 }
 
 /// Makes the first owner with the first organization and signs the owner in.
 #[utoipa::path(post, path = "/api/app/setup", tag = "auth", request_body = SetupRequest, responses((status = 200, body = SetupDone)))]
-async fn setup(State(app): State<App>, Visitor(device): Visitor, body: Body<SetupRequest>) -> Result<impl IntoResponse, HttpProblem> {
+async fn setup(
+    State(app): State<App>,
+    Visitor(device): Visitor,
+    body: Body<SetupRequest>,
+) -> Result<impl IntoResponse, HttpProblem> {
     let form = body.read()?;
     let setup = Setup {
         name: form.name,
@@ -157,7 +166,11 @@ async fn setup(State(app): State<App>, Visitor(device): Visitor, body: Body<Setu
 
 /// Makes an account without organization: the first one, or any while sign-up is open.
 #[utoipa::path(post, path = "/api/auth/sign-up/email", tag = "auth", request_body = SignUpRequest, responses((status = 200, body = SignedUp)))]
-async fn sign_up(State(app): State<App>, Visitor(device): Visitor, body: Body<SignUpRequest>) -> Result<impl IntoResponse, HttpProblem> {
+async fn sign_up(
+    State(app): State<App>,
+    Visitor(device): Visitor,
+    body: Body<SignUpRequest>,
+) -> Result<impl IntoResponse, HttpProblem> {
     let form = body.read()?;
     let sign_up = SignUp { name: form.name, email: form.email, password: form.password, setup_token: form.setup_token };
     let signed_in = app.identity.sign_up(&sign_up, &device).await?;
@@ -167,9 +180,14 @@ async fn sign_up(State(app): State<App>, Visitor(device): Visitor, body: Body<Si
 
 /// Signs a person in with a password.
 #[utoipa::path(post, path = "/api/auth/sign-in/email", tag = "auth", request_body = SignInRequest, responses((status = 200, body = SignInDone)))]
-async fn sign_in(State(app): State<App>, Visitor(device): Visitor, body: Body<SignInRequest>) -> Result<impl IntoResponse, HttpProblem> {
+async fn sign_in(
+    State(app): State<App>,
+    Visitor(device): Visitor,
+    body: Body<SignInRequest>,
+) -> Result<impl IntoResponse, HttpProblem> {
     let form = body.read()?;
-    let credentials = Credentials { email: form.email, password: form.password, remember: form.remember_me.unwrap_or(true) };
+    let credentials =
+        Credentials { email: form.email, password: form.password, remember: form.remember_me.unwrap_or(true) };
     let signed_in = app.identity.sign_in(&credentials, &device).await?;
     let redirect = match signed_in.active_org {
         Some(org) => format!("/dashboard/{org}/chat"),
@@ -194,7 +212,8 @@ fn session_cookie(app: &App, signed_in: &SignedIn) -> Result<HeaderValue, Proble
 pub(crate) fn cookie(app: &App, token: &str, max_age: Option<u64>) -> Result<HeaderValue, Problem> {
     let age = max_age.map(|seconds| format!("; Max-Age={seconds}")).unwrap_or_default();
     let secure = if app.site.is_https() { "; Secure" } else { "" };
-    HeaderValue::from_str(&format!("{SESSION_COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax{secure}{age}")).map_err(Problem::internal)
+    HeaderValue::from_str(&format!("{SESSION_COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax{secure}{age}"))
+        .map_err(Problem::internal)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tale_core::Problem;
 use tale_core::ids::{FileId, MessageId, ThreadId};
 use tale_identity::Capability;
 use tale_models::wire::Effort;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -45,12 +45,16 @@ pub(crate) fn owner_of(member: &Member) -> Result<Owner, Problem> {
     Owner::of(&member.0)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct ListParameters {
+    /// The archived ones instead.
     archived: Option<bool>,
+    /// Words of the title.
     search: Option<String>,
+    /// Continues a list.
     cursor: Option<String>,
+    /// Rows per page, 1–100 (50).
     limit: Option<i64>,
 }
 
@@ -64,10 +68,19 @@ pub struct ThreadPage {
 }
 
 /// The person's chats, newest activity first.
-#[utoipa::path(get, path = "/api/app/chat/threads", tag = "app: chat", responses((status = 200, body = ThreadPage)))]
-async fn list_chats(State(app): State<App>, member: Member, Query(query): Query<ListParameters>) -> Result<Json<ThreadPage>, HttpProblem> {
+#[utoipa::path(get, path = "/api/app/chat/threads", tag = "app: chat", params(("orgId" = Option<String>, Query), ListParameters), responses((status = 200, body = ThreadPage)), extensions(("x-tale-pagination" = json!({ "style": "keyset", "rows": "page", "default": 50, "max": 100 }))))]
+async fn list_chats(
+    State(app): State<App>,
+    member: Member,
+    Query(query): Query<ListParameters>,
+) -> Result<Json<ThreadPage>, HttpProblem> {
     let owner = owner_of(&member)?;
-    let query = ThreadQuery { archived: query.archived.unwrap_or(false), search: query.search, cursor: query.cursor, limit: page_size(query.limit, 50, 100) };
+    let query = ThreadQuery {
+        archived: query.archived.unwrap_or(false),
+        search: query.search,
+        cursor: query.cursor,
+        limit: page_size(query.limit, 50, 100),
+    };
     let page = app.chat.threads(&owner, &query).await?;
     Ok(Json(ThreadPage {
         is_done: page.next.is_none(),
@@ -79,13 +92,18 @@ async fn list_chats(State(app): State<App>, member: Member, Query(query): Query<
 /// A chat to create.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = CreateThreadRequest)]
 pub struct CreateThread {
     title: Option<String>,
 }
 
 /// Creates an empty chat.
-#[utoipa::path(post, path = "/api/app/chat/threads", tag = "app: chat", request_body = CreateThread, responses((status = 201, body = ThreadView)))]
-async fn create_chat(State(app): State<App>, member: Member, body: Body<CreateThread>) -> Result<(StatusCode, Json<ThreadView>), HttpProblem> {
+#[utoipa::path(post, path = "/api/app/chat/threads", tag = "app: chat", params(("orgId" = Option<String>, Query)), request_body = CreateThread, responses((status = 201, body = ThreadView)))]
+async fn create_chat(
+    State(app): State<App>,
+    member: Member,
+    body: Body<CreateThread>,
+) -> Result<(StatusCode, Json<ThreadView>), HttpProblem> {
     let owner = owner_of(&member)?;
     let thread = app.chat.create_thread(&owner, body.read()?.title.as_deref()).await?;
     Ok((StatusCode::CREATED, Json(thread.into())))
@@ -93,6 +111,7 @@ async fn create_chat(State(app): State<App>, member: Member, body: Body<CreateTh
 
 /// What an act on all chats reached.
 #[derive(Serialize, ToSchema)]
+#[schema(as = BulkResult)]
 pub struct BulkView {
     changed: u64,
     skipped: u64,
@@ -105,13 +124,13 @@ impl From<BulkResult> for BulkView {
 }
 
 /// Archives all open chats of the person.
-#[utoipa::path(post, path = "/api/app/chat/threads/archive-all", tag = "app: chat", responses((status = 200, body = BulkView)))]
+#[utoipa::path(post, path = "/api/app/chat/threads/archive-all", tag = "app: chat", params(("orgId" = Option<String>, Query)), responses((status = 200, body = BulkView)))]
 async fn archive_all_chats(State(app): State<App>, member: Member) -> Result<Json<BulkView>, HttpProblem> {
     Ok(Json(app.chat.archive_all(&owner_of(&member)?).await?.into()))
 }
 
 /// Moves all chats of the person to the trash.
-#[utoipa::path(post, path = "/api/app/chat/threads/delete-all", tag = "app: chat", responses((status = 200, body = BulkView)))]
+#[utoipa::path(post, path = "/api/app/chat/threads/delete-all", tag = "app: chat", params(("orgId" = Option<String>, Query)), responses((status = 200, body = BulkView)))]
 async fn delete_all_chats(State(app): State<App>, member: Member) -> Result<Json<BulkView>, HttpProblem> {
     Ok(Json(app.chat.delete_all(&owner_of(&member)?).await?.into()))
 }
@@ -119,6 +138,7 @@ async fn delete_all_chats(State(app): State<App>, member: Member) -> Result<Json
 /// How hard the model shall think.
 #[derive(Deserialize, ToSchema, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = ReasoningEffort)]
 pub enum EffortWord {
     /// A little.
     Low,
@@ -147,6 +167,7 @@ impl From<EffortWord> for Effort {
 /// A message to send.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = SendRequest)]
 pub struct SendBody {
     content: String,
     /// A model id, or `auto`.
@@ -178,7 +199,9 @@ fn model_choice(model: String, provider: Option<String>) -> ModelChoice {
 /// A language tag: letters, digits and hyphens, at most 35 characters (RFC 5646).
 pub(crate) fn checked_locale(locale: Option<String>) -> Result<Option<String>, Problem> {
     match locale {
-        Some(tag) if tag.is_empty() || tag.len() > 35 || !tag.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') => {
+        Some(tag)
+            if tag.is_empty() || tag.len() > 35 || !tag.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') =>
+        {
             Err(Problem::invalid_field("locale", "must be a language tag such as \"en\" or \"de-AT\""))
         }
         other => Ok(other),
@@ -188,6 +211,7 @@ pub(crate) fn checked_locale(locale: Option<String>) -> Result<Option<String>, P
 /// A turn that was accepted.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Accepted)]
 pub struct AcceptedView {
     thread_id: ThreadId,
     user_message_id: MessageId,
@@ -211,7 +235,7 @@ impl From<Accepted> for AcceptedView {
 type AcceptedAnswer = Result<(StatusCode, Json<AcceptedView>), HttpProblem>;
 
 /// Sends the first message of a new chat.
-#[utoipa::path(post, path = "/api/app/chat/threads/new/messages", tag = "app: chat", request_body = SendBody, responses((status = 202, body = AcceptedView)))]
+#[utoipa::path(post, path = "/api/app/chat/threads/new/messages", tag = "app: chat", params(("orgId" = Option<String>, Query)), request_body = SendBody, responses((status = 202, body = AcceptedView)))]
 async fn start_chat(State(app): State<App>, member: Member, body: Body<SendBody>) -> AcceptedAnswer {
     let owner = owner_of(&member)?;
     let accepted = app.chat.send(&owner, SendTo::New, body.read()?.request()?).await?;
@@ -219,14 +243,19 @@ async fn start_chat(State(app): State<App>, member: Member, body: Body<SendBody>
 }
 
 /// One chat.
-#[utoipa::path(get, path = "/api/app/chat/threads/{threadId}", tag = "app: chat", params(("threadId" = ThreadId, Path)), responses((status = 200, body = ThreadView)))]
-async fn read_chat(State(app): State<App>, member: Member, Path(id): Path<String>) -> Result<Json<ThreadView>, HttpProblem> {
+#[utoipa::path(get, path = "/api/app/chat/threads/{id}", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = ThreadView)))]
+async fn read_chat(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+) -> Result<Json<ThreadView>, HttpProblem> {
     Ok(Json(app.chat.thread(&owner_of(&member)?, thread_id(&id)?).await?.into()))
 }
 
 /// What changes; fields left out stay.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ChangeThreadRequest)]
 pub struct ChangeThread {
     title: Option<String>,
     archived: Option<bool>,
@@ -235,24 +264,38 @@ pub struct ChangeThread {
 }
 
 /// Renames, archives, pins or marks a chat.
-#[utoipa::path(patch, path = "/api/app/chat/threads/{threadId}", tag = "app: chat", params(("threadId" = ThreadId, Path)), request_body = ChangeThread, responses((status = 200, body = ThreadView)))]
-async fn change_chat(State(app): State<App>, member: Member, Path(id): Path<String>, body: Body<ChangeThread>) -> Result<Json<ThreadView>, HttpProblem> {
+#[utoipa::path(patch, path = "/api/app/chat/threads/{id}", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query)), request_body = ChangeThread, responses((status = 200, body = ThreadView)))]
+async fn change_chat(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+    body: Body<ChangeThread>,
+) -> Result<Json<ThreadView>, HttpProblem> {
     let owner = owner_of(&member)?;
     let change = body.read()?;
-    let patch = ThreadPatch { title: change.title, archived: change.archived, pinned: change.pinned, unread: change.unread };
+    let patch =
+        ThreadPatch { title: change.title, archived: change.archived, pinned: change.pinned, unread: change.unread };
     Ok(Json(app.chat.change_thread(&owner, thread_id(&id)?, &patch).await?.into()))
 }
 
 /// Moves a chat to the trash.
-#[utoipa::path(delete, path = "/api/app/chat/threads/{threadId}", tag = "app: chat", params(("threadId" = ThreadId, Path)), responses((status = 204)))]
-async fn delete_chat(State(app): State<App>, member: Member, Path(id): Path<String>) -> Result<StatusCode, HttpProblem> {
+#[utoipa::path(delete, path = "/api/app/chat/threads/{id}", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query)), responses((status = 204)))]
+async fn delete_chat(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+) -> Result<StatusCode, HttpProblem> {
     app.chat.delete_thread(&owner_of(&member)?, thread_id(&id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Takes a chat out of the trash.
-#[utoipa::path(post, path = "/api/app/chat/threads/{threadId}/restore", tag = "app: chat", params(("threadId" = ThreadId, Path)), responses((status = 200, body = ThreadView)))]
-async fn restore_chat(State(app): State<App>, member: Member, Path(id): Path<String>) -> Result<Json<ThreadView>, HttpProblem> {
+#[utoipa::path(post, path = "/api/app/chat/threads/{id}/restore", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = ThreadView)))]
+async fn restore_chat(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+) -> Result<Json<ThreadView>, HttpProblem> {
     Ok(Json(app.chat.restore_thread(&owner_of(&member)?, thread_id(&id)?).await?.into()))
 }
 
@@ -263,15 +306,24 @@ pub struct MessageList {
 }
 
 /// The messages of the version on screen, oldest first.
-#[utoipa::path(get, path = "/api/app/chat/threads/{threadId}/messages", tag = "app: chat", params(("threadId" = ThreadId, Path)), responses((status = 200, body = MessageList)))]
-async fn list_chat_messages(State(app): State<App>, member: Member, Path(id): Path<String>) -> Result<Json<MessageList>, HttpProblem> {
+#[utoipa::path(get, path = "/api/app/chat/threads/{id}/messages", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = MessageList)))]
+async fn list_chat_messages(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+) -> Result<Json<MessageList>, HttpProblem> {
     let messages = app.chat.messages(&owner_of(&member)?, thread_id(&id)?).await?;
     Ok(Json(MessageList { messages: messages.into_iter().map(MessageView::from).collect() }))
 }
 
 /// Sends a message; the reply is written detached from this request.
-#[utoipa::path(post, path = "/api/app/chat/threads/{threadId}/messages", tag = "app: chat", params(("threadId" = ThreadId, Path)), request_body = SendBody, responses((status = 202, body = AcceptedView)))]
-async fn send_chat_message(State(app): State<App>, member: Member, Path(id): Path<String>, body: Body<SendBody>) -> AcceptedAnswer {
+#[utoipa::path(post, path = "/api/app/chat/threads/{id}/messages", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query)), request_body = SendBody, responses((status = 202, body = AcceptedView)))]
+async fn send_chat_message(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+    body: Body<SendBody>,
+) -> AcceptedAnswer {
     let owner = owner_of(&member)?;
     let accepted = app.chat.send(&owner, SendTo::Thread(thread_id(&id)?), body.read()?.request()?).await?;
     Ok((StatusCode::ACCEPTED, Json(accepted.into())))
@@ -280,21 +332,31 @@ async fn send_chat_message(State(app): State<App>, member: Member, Path(id): Pat
 /// The reply that is being stopped.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Stopping)]
 pub struct StoppingView {
     status: &'static str,
     message_id: MessageId,
 }
 
 /// Stops the reply that is being written.
-#[utoipa::path(post, path = "/api/app/chat/threads/{threadId}/stop", tag = "app: chat", params(("threadId" = ThreadId, Path)), responses((status = 202, body = StoppingView)))]
-async fn stop_chat_turn(State(app): State<App>, member: Member, Path(id): Path<String>) -> Result<(StatusCode, Json<StoppingView>), HttpProblem> {
+#[utoipa::path(post, path = "/api/app/chat/threads/{id}/stop", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query)), responses((status = 202, body = StoppingView)))]
+async fn stop_chat_turn(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+) -> Result<(StatusCode, Json<StoppingView>), HttpProblem> {
     let message_id = app.chat.stop(&owner_of(&member)?, thread_id(&id)?).await?;
     Ok((StatusCode::ACCEPTED, Json(StoppingView { status: "cancelling", message_id })))
 }
 
 /// Asks with other words, as a new version of the turn.
-#[utoipa::path(post, path = "/api/app/chat/threads/{threadId}/messages/{messageId}/edit", tag = "app: chat", params(("threadId" = ThreadId, Path), ("messageId" = MessageId, Path)), request_body = SendBody, responses((status = 202, body = AcceptedView)))]
-async fn edit_chat_message(State(app): State<App>, member: Member, Path((id, message)): Path<(String, String)>, body: Body<SendBody>) -> AcceptedAnswer {
+#[utoipa::path(post, path = "/api/app/chat/threads/{id}/messages/{mid}/edit", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query), ("mid" = MessageId, Path)), request_body = SendBody, responses((status = 202, body = AcceptedView)))]
+async fn edit_chat_message(
+    State(app): State<App>,
+    member: Member,
+    Path((id, message)): Path<(String, String)>,
+    body: Body<SendBody>,
+) -> AcceptedAnswer {
     let owner = owner_of(&member)?;
     let accepted = app.chat.edit(&owner, thread_id(&id)?, message_id(&message)?, body.read()?.request()?).await?;
     Ok((StatusCode::ACCEPTED, Json(accepted.into())))
@@ -303,6 +365,7 @@ async fn edit_chat_message(State(app): State<App>, member: Member, Path((id, mes
 /// Who shall answer again.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = RetryRequest)]
 pub struct RetryBody {
     model: Option<String>,
     provider_slug: Option<String>,
@@ -311,13 +374,21 @@ pub struct RetryBody {
 }
 
 /// Asks the same again, as a new version of the turn.
-#[utoipa::path(post, path = "/api/app/chat/threads/{threadId}/messages/{messageId}/retry", tag = "app: chat", params(("threadId" = ThreadId, Path), ("messageId" = MessageId, Path)), request_body = RetryBody, responses((status = 202, body = AcceptedView)))]
-async fn retry_chat_message(State(app): State<App>, member: Member, Path((id, message)): Path<(String, String)>, body: Body<RetryBody>) -> AcceptedAnswer {
+#[utoipa::path(post, path = "/api/app/chat/threads/{id}/messages/{mid}/retry", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query), ("mid" = MessageId, Path)), request_body = RetryBody, responses((status = 202, body = AcceptedView)))]
+async fn retry_chat_message(
+    State(app): State<App>,
+    member: Member,
+    Path((id, message)): Path<(String, String)>,
+    body: Body<RetryBody>,
+) -> AcceptedAnswer {
     let owner = owner_of(&member)?;
     let body = body.read()?;
     let model = model_choice(body.model.unwrap_or_else(|| "auto".to_owned()), body.provider_slug);
     let effort = body.reasoning_effort.map(Effort::from);
-    let accepted = app.chat.retry(&owner, thread_id(&id)?, message_id(&message)?, model, effort, checked_locale(body.locale)?).await?;
+    let accepted = app
+        .chat
+        .retry(&owner, thread_id(&id)?, message_id(&message)?, model, effort, checked_locale(body.locale)?)
+        .await?;
     Ok((StatusCode::ACCEPTED, Json(accepted.into())))
 }
 
@@ -329,8 +400,13 @@ pub struct NamedMessage {
 }
 
 /// Shows another version of a turn.
-#[utoipa::path(post, path = "/api/app/chat/threads/{threadId}/versions", tag = "app: chat", params(("threadId" = ThreadId, Path)), request_body = NamedMessage, responses((status = 200, body = MessageList)))]
-async fn switch_chat_version(State(app): State<App>, member: Member, Path(id): Path<String>, body: Body<NamedMessage>) -> Result<Json<MessageList>, HttpProblem> {
+#[utoipa::path(post, path = "/api/app/chat/threads/{id}/versions", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query)), request_body = NamedMessage, responses((status = 200, body = MessageList)))]
+async fn switch_chat_version(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+    body: Body<NamedMessage>,
+) -> Result<Json<MessageList>, HttpProblem> {
     let owner = owner_of(&member)?;
     let id = thread_id(&id)?;
     app.chat.switch_version(&owner, id, body.read()?.message_id).await?;
@@ -339,8 +415,13 @@ async fn switch_chat_version(State(app): State<App>, member: Member, Path(id): P
 }
 
 /// Copies the chat up to a reply into a new one.
-#[utoipa::path(post, path = "/api/app/chat/threads/{threadId}/fork", tag = "app: chat", params(("threadId" = ThreadId, Path)), request_body = NamedMessage, responses((status = 201, body = ThreadView)))]
-async fn fork_chat(State(app): State<App>, member: Member, Path(id): Path<String>, body: Body<NamedMessage>) -> Result<(StatusCode, Json<ThreadView>), HttpProblem> {
+#[utoipa::path(post, path = "/api/app/chat/threads/{id}/fork", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query)), request_body = NamedMessage, responses((status = 201, body = ThreadView)))]
+async fn fork_chat(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+    body: Body<NamedMessage>,
+) -> Result<(StatusCode, Json<ThreadView>), HttpProblem> {
     let owner = owner_of(&member)?;
     let thread = app.chat.fork(&owner, thread_id(&id)?, body.read()?.message_id).await?;
     Ok((StatusCode::CREATED, Json(thread.into())))
@@ -349,6 +430,7 @@ async fn fork_chat(State(app): State<App>, member: Member, Path(id): Path<String
 /// A rating.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = Rating)]
 pub enum RatingWord {
     /// Helpful.
     Up,
@@ -359,14 +441,20 @@ pub enum RatingWord {
 /// A rating with its comment; `null` withdraws it.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = FeedbackRequest)]
 pub struct FeedbackBody {
     rating: Option<RatingWord>,
     comment: Option<String>,
 }
 
 /// Rates a reply.
-#[utoipa::path(put, path = "/api/app/chat/threads/{threadId}/messages/{messageId}/feedback", tag = "app: chat", params(("threadId" = ThreadId, Path), ("messageId" = MessageId, Path)), request_body = FeedbackBody, responses((status = 204)))]
-async fn rate_chat_message(State(app): State<App>, member: Member, Path((id, message)): Path<(String, String)>, body: Body<FeedbackBody>) -> Result<StatusCode, HttpProblem> {
+#[utoipa::path(put, path = "/api/app/chat/threads/{id}/messages/{mid}/feedback", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query), ("mid" = MessageId, Path)), request_body = FeedbackBody, responses((status = 204)))]
+async fn rate_chat_message(
+    State(app): State<App>,
+    member: Member,
+    Path((id, message)): Path<(String, String)>,
+    body: Body<FeedbackBody>,
+) -> Result<StatusCode, HttpProblem> {
     let owner = owner_of(&member)?;
     let body = body.read()?;
     let rating = body.rating.map(|word| match word {
@@ -377,21 +465,35 @@ async fn rate_chat_message(State(app): State<App>, member: Member, Path((id, mes
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct ExportParameters {
+    /// `markdown`.
     format: Option<String>,
+    /// Only these messages, separated by commas.
     messages: Option<String>,
 }
 
 /// The chat as a Markdown file.
-#[utoipa::path(get, path = "/api/app/chat/threads/{threadId}/export", tag = "app: chat", params(("threadId" = ThreadId, Path)), responses((status = 200, body = String, content_type = "text/markdown")))]
-async fn export_chat(State(app): State<App>, member: Member, Path(id): Path<String>, Query(query): Query<ExportParameters>) -> Result<Response, HttpProblem> {
+#[utoipa::path(get, path = "/api/app/chat/threads/{id}/export", tag = "app: chat", params(("id" = ThreadId, Path), ("orgId" = Option<String>, Query), ExportParameters), responses((status = 200, body = String, content_type = "text/markdown")))]
+async fn export_chat(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+    Query(query): Query<ExportParameters>,
+) -> Result<Response, HttpProblem> {
     let owner = owner_of(&member)?;
     if query.format.as_deref().is_some_and(|format| format != "markdown") {
         return Err(Problem::invalid_query("format", "must be \"markdown\"").into());
     }
-    let only = query.messages.as_deref().unwrap_or_default().split(',').filter(|id| !id.is_empty()).map(message_id).collect::<Result<Vec<_>, _>>()?;
+    let only = query
+        .messages
+        .as_deref()
+        .unwrap_or_default()
+        .split(',')
+        .filter(|id| !id.is_empty())
+        .map(message_id)
+        .collect::<Result<Vec<_>, _>>()?;
     let text = app.chat.export_markdown(&owner, thread_id(&id)?, &only).await?;
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/markdown; charset=utf-8"));
@@ -401,9 +503,11 @@ async fn export_chat(State(app): State<App>, member: Member, Path(id): Path<Stri
 
 /// An id in the path; a malformed one names nothing.
 pub(crate) fn thread_id(text: &str) -> Result<ThreadId, Problem> {
-    text.parse().map_err(|_| Problem::new(tale_core::Code::ThreadNotFound, "This chat does not exist, or it is not yours."))
+    text.parse()
+        .map_err(|_| Problem::new(tale_core::Code::ThreadNotFound, "This chat does not exist, or it is not yours."))
 }
 
 pub(crate) fn message_id(text: &str) -> Result<MessageId, Problem> {
-    text.parse().map_err(|_| Problem::new(tale_core::Code::MessageNotFound, "This message does not exist in this chat."))
+    text.parse()
+        .map_err(|_| Problem::new(tale_core::Code::MessageNotFound, "This message does not exist in this chat."))
 }

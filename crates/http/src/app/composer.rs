@@ -10,7 +10,8 @@ use tale_identity::Capability;
 use tale_knowledge::documents::DocumentQuery;
 use tale_knowledge::files::AttachmentState;
 use tale_models::ModelEntry;
-use utoipa::ToSchema;
+use utoipa::openapi::schema::Object;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -20,6 +21,7 @@ use crate::caller::Member;
 use crate::problem::HttpProblem;
 use crate::query::Query;
 use crate::state::App;
+use crate::wire::one_of;
 
 /// Rows per kind in the palette.
 const FOUND: u32 = 8;
@@ -32,8 +34,21 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(search_everything))
 }
 
+fn mode_words() -> Object {
+    one_of(&["keywords", "hybrid"])
+}
+
+fn state_words() -> Object {
+    one_of(&["processing", "ready", "failed"])
+}
+
+fn scope_words() -> Object {
+    one_of(&["all", "chats"])
+}
+
 /// What a model can do.
 #[derive(Serialize, ToSchema)]
+#[schema(as = ChatModelCapabilities)]
 pub struct CapabilitiesView {
     tools: bool,
     vision: bool,
@@ -43,12 +58,14 @@ pub struct CapabilitiesView {
 /// A model that may be picked.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ChatModel)]
 pub struct ModelView {
     id: String,
     provider_slug: String,
     provider_name: String,
     display_name: String,
     context_window: u64,
+    #[schema(required)]
     max_output_tokens: Option<u32>,
     capabilities: CapabilitiesView,
     /// Whether it is the demo, which quotes documents and is no language model.
@@ -64,7 +81,11 @@ impl From<ModelEntry> for ModelView {
             provider_name: entry.provider_name,
             context_window: u64::from(entry.context_window),
             max_output_tokens: entry.max_output_tokens,
-            capabilities: CapabilitiesView { tools: entry.capabilities.tools, vision: entry.capabilities.vision, reasoning: entry.capabilities.reasoning },
+            capabilities: CapabilitiesView {
+                tools: entry.capabilities.tools,
+                vision: entry.capabilities.vision,
+                reasoning: entry.capabilities.reasoning,
+            },
             demo: entry.demo,
         }
     }
@@ -73,6 +94,7 @@ impl From<ModelEntry> for ModelView {
 /// A picked model.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ChatPick)]
 pub struct PickView {
     model: String,
     provider_slug: String,
@@ -81,18 +103,21 @@ pub struct PickView {
 /// What the composer needs.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Composer)]
 pub struct ComposerView {
     models: Vec<ModelView>,
     can_manage_providers: bool,
     /// `hybrid`, or `keywords` while no embedding model is set.
+    #[schema(schema_with = mode_words)]
     search_mode: &'static str,
     documents_count: u64,
     /// The model used last; `null` is Auto.
+    #[schema(required)]
     pick: Option<PickView>,
 }
 
 /// Models, the person's pick and the state of search.
-#[utoipa::path(get, path = "/api/app/chat/composer", tag = "app: chat", responses((status = 200, body = ComposerView)))]
+#[utoipa::path(get, path = "/api/app/chat/composer", tag = "app: chat", params(("orgId" = Option<String>, Query)), responses((status = 200, body = ComposerView)))]
 async fn read_composer(State(app): State<App>, member: Member) -> Result<Json<ComposerView>, HttpProblem> {
     let owner = owner_of(&member)?;
     let none = DocumentQuery::default();
@@ -118,14 +143,19 @@ async fn read_composer(State(app): State<App>, member: Member) -> Result<Json<Co
 /// A pick; `auto` lets Tale choose per message.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = ChatPickRequest)]
 pub struct PickBody {
     model: String,
     provider_slug: Option<String>,
 }
 
 /// Remembers the person's model for the next fresh chat.
-#[utoipa::path(put, path = "/api/app/chat/pick", tag = "app: chat", request_body = PickBody, responses((status = 204)))]
-async fn set_chat_pick(State(app): State<App>, member: Member, body: Body<PickBody>) -> Result<StatusCode, HttpProblem> {
+#[utoipa::path(put, path = "/api/app/chat/pick", tag = "app: chat", params(("orgId" = Option<String>, Query)), request_body = PickBody, responses((status = 204)))]
+async fn set_chat_pick(
+    State(app): State<App>,
+    member: Member,
+    body: Body<PickBody>,
+) -> Result<StatusCode, HttpProblem> {
     let owner = owner_of(&member)?;
     let body = body.read()?;
     match body.provider_slug {
@@ -141,20 +171,27 @@ async fn set_chat_pick(State(app): State<App>, member: Member, body: Body<PickBo
 /// A file on its way into a message.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = AttachmentStatus)]
 pub struct AttachmentView {
     file_id: FileId,
     name: String,
     media_type: String,
     size_bytes: u64,
     /// `processing`, `ready` or `failed`.
+    #[schema(schema_with = state_words)]
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     error: Option<String>,
 }
 
 /// How far an attachment is.
-#[utoipa::path(get, path = "/api/app/chat/attachments/{fileId}", tag = "app: chat", params(("fileId" = FileId, Path)), responses((status = 200, body = AttachmentView)))]
-async fn read_attachment(State(app): State<App>, member: Member, Path(id): Path<String>) -> Result<Json<AttachmentView>, HttpProblem> {
+#[utoipa::path(get, path = "/api/app/chat/attachments/{fileId}", tag = "app: chat", params(("fileId" = FileId, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = AttachmentView)))]
+async fn read_attachment(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+) -> Result<Json<AttachmentView>, HttpProblem> {
     member.0.require(Capability::ChatUse)?;
     let id: FileId = id.parse().map_err(|_| Problem::new(Code::FileNotFound, "There is no such file."))?;
     let file = app.knowledge.attachment(&member.0, id).await?;
@@ -172,21 +209,29 @@ async fn read_attachment(State(app): State<App>, member: Member, Path(id): Path<
     }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct SearchParameters {
+    /// What is looked for, at most 200 characters.
     q: String,
+    /// `all` (the default) or `chats`.
+    #[param(schema_with = scope_words)]
     scope: Option<String>,
 }
 
 /// A chat in the palette.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = FoundThread)]
 pub struct FoundThreadView {
     id: ThreadId,
+    #[schema(required)]
     title: Option<String>,
     /// Words around the match, the match between « and ».
+    #[schema(required)]
     snippet: Option<String>,
+    /// The message that matches, when it is not the title.
+    #[schema(required)]
     message_id: Option<MessageId>,
     archived: bool,
     updated_at: i64,
@@ -195,6 +240,7 @@ pub struct FoundThreadView {
 /// A document in the palette.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = FoundDocument)]
 pub struct FoundDocumentView {
     id: DocumentId,
     title: String,
@@ -203,14 +249,19 @@ pub struct FoundDocumentView {
 
 /// What the palette shows.
 #[derive(Serialize, ToSchema)]
+#[schema(as = SearchResults)]
 pub struct FoundView {
     threads: Vec<FoundThreadView>,
     documents: Vec<FoundDocumentView>,
 }
 
 /// Finds chats by their words and documents by their title.
-#[utoipa::path(get, path = "/api/app/search", tag = "app: search", params(("q" = String, Query), ("scope" = Option<String>, Query)), responses((status = 200, body = FoundView)))]
-async fn search_everything(State(app): State<App>, member: Member, Query(query): Query<SearchParameters>) -> Result<Json<FoundView>, HttpProblem> {
+#[utoipa::path(get, path = "/api/app/search", tag = "app: search", params(("orgId" = Option<String>, Query), SearchParameters), responses((status = 200, body = FoundView)))]
+async fn search_everything(
+    State(app): State<App>,
+    member: Member,
+    Query(query): Query<SearchParameters>,
+) -> Result<Json<FoundView>, HttpProblem> {
     let owner = owner_of(&member)?;
     if query.q.chars().count() > 200 {
         return Err(Problem::invalid_query("q", "must be at most 200 characters").into());

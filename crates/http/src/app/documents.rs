@@ -126,6 +126,7 @@ struct Retried {
     status: &'static str,
     /// Why nothing was done: `content-only`, `untracked-blob`, `unsupported` or `in-progress`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     reason: Option<&'static str>,
 }
 
@@ -194,15 +195,21 @@ fn scope(caller: &Caller, query: &DocumentQuery) -> String {
 }
 
 /// Documents, newest first.
-#[utoipa::path(get, path = "/api/app/documents", tag = "documents", params(("orgId" = Option<String>, Query), ListQuery), responses((status = 200, body = DocumentPage)))]
-async fn list(State(app): State<App>, Member(caller): Member, Query(query): Query<ListQuery>) -> Result<Json<DocumentPage>, HttpProblem> {
+#[utoipa::path(get, path = "/api/app/documents", tag = "documents", params(("orgId" = Option<String>, Query), ListQuery), responses((status = 200, body = DocumentPage)), extensions(("x-tale-pagination" = json!({ "style": "keyset", "rows": "page", "default": 50, "max": 100 }))), operation_id = "list_documents")]
+async fn list(
+    State(app): State<App>,
+    Member(caller): Member,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<DocumentPage>, HttpProblem> {
     let limit = page_size(query.limit, 50, 100);
-    let filter = DocumentQuery { search: query.search.map(|text| text.trim().to_owned()), status: query.status.map(Into::into) };
+    let filter =
+        DocumentQuery { search: query.search.map(|text| text.trim().to_owned()), status: query.status.map(Into::into) };
     let scope = scope(&caller, &filter);
     let after = query.cursor.map(|cursor| app.cursors.open::<Position>(&scope, &cursor)).transpose()?;
     let page = app.knowledge.list_documents(&caller, &filter, after, limit).await?;
     let total = app.knowledge.count_documents(&caller, &filter).await?;
-    let search_mode = if app.models.embedding(caller.org).await?.is_some() { SearchMode::Hybrid } else { SearchMode::Keywords };
+    let search_mode =
+        if app.models.embedding(caller.org).await?.is_some() { SearchMode::Hybrid } else { SearchMode::Keywords };
     Ok(Json(DocumentPage {
         is_done: page.next.is_none(),
         continue_cursor: page.next.map(|next| app.cursors.sign(&scope, &next)).unwrap_or_default(),
@@ -213,7 +220,7 @@ async fn list(State(app): State<App>, Member(caller): Member, Query(query): Quer
 }
 
 /// Registers an upload as a document. The same upload again answers 200 with the same document.
-#[utoipa::path(post, path = "/api/app/documents", tag = "documents", params(("orgId" = Option<String>, Query)), request_body = CreateDocumentRequest, responses((status = 201, body = Document), (status = 200, body = Document)))]
+#[utoipa::path(post, path = "/api/app/documents", tag = "documents", params(("orgId" = Option<String>, Query)), request_body = CreateDocumentRequest, responses((status = 201, body = Document), (status = 200, body = Document)), operation_id = "create_document")]
 async fn create(
     State(app): State<App>,
     Member(caller): Member,
@@ -221,20 +228,32 @@ async fn create(
 ) -> Result<(StatusCode, Json<Document>), HttpProblem> {
     caller.require(Capability::KnowledgeWrite)?;
     let request = body.read()?;
-    let file = request.file_id.parse().map_err(|_| Problem::new(Code::FileNotFound, "There is no such upload, or it was used already. Upload the file again."))?;
-    let (document, created) = app.knowledge.create_document(&caller, NewContent::File(file), request.title.as_deref()).await?;
+    let file = request.file_id.parse().map_err(|_| {
+        Problem::new(Code::FileNotFound, "There is no such upload, or it was used already. Upload the file again.")
+    })?;
+    let (document, created) =
+        app.knowledge.create_document(&caller, NewContent::File(file), request.title.as_deref()).await?;
     Ok((if created { StatusCode::CREATED } else { StatusCode::OK }, Json(document.into())))
 }
 
 /// One document.
-#[utoipa::path(get, path = "/api/app/documents/{id}", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = Document)))]
-async fn read(State(app): State<App>, Member(caller): Member, Path(id): Path<String>) -> Result<Json<Document>, HttpProblem> {
+#[utoipa::path(get, path = "/api/app/documents/{id}", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = Document)), operation_id = "read_document")]
+async fn read(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+) -> Result<Json<Document>, HttpProblem> {
     Ok(Json(app.knowledge.document(&caller, document_id(&id)?).await?.into()))
 }
 
 /// Gives a document another title.
-#[utoipa::path(patch, path = "/api/app/documents/{id}", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query)), request_body = RenameRequest, responses((status = 200, body = Document)))]
-async fn rename(State(app): State<App>, Member(caller): Member, Path(id): Path<String>, body: Body<RenameRequest>) -> Result<Json<Document>, HttpProblem> {
+#[utoipa::path(patch, path = "/api/app/documents/{id}", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query)), request_body = RenameRequest, responses((status = 200, body = Document)), operation_id = "rename_document")]
+async fn rename(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+    body: Body<RenameRequest>,
+) -> Result<Json<Document>, HttpProblem> {
     caller.require(Capability::KnowledgeWrite)?;
     let id = document_id(&id)?;
     let request = body.read()?;
@@ -242,23 +261,35 @@ async fn rename(State(app): State<App>, Member(caller): Member, Path(id): Path<S
 }
 
 /// Moves a document to the trash: no search shows it from now on. It can be restored for 30 days.
-#[utoipa::path(delete, path = "/api/app/documents/{id}", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 204)))]
-async fn delete(State(app): State<App>, Member(caller): Member, Path(id): Path<String>) -> Result<StatusCode, HttpProblem> {
+#[utoipa::path(delete, path = "/api/app/documents/{id}", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 204)), operation_id = "delete_document")]
+async fn delete(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+) -> Result<StatusCode, HttpProblem> {
     caller.require(Capability::KnowledgeWrite)?;
     app.knowledge.delete_document(&caller, document_id(&id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Brings a document back from the trash.
-#[utoipa::path(post, path = "/api/app/documents/{id}/restore", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = Document)))]
-async fn restore(State(app): State<App>, Member(caller): Member, Path(id): Path<String>) -> Result<Json<Document>, HttpProblem> {
+#[utoipa::path(post, path = "/api/app/documents/{id}/restore", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = Document)), operation_id = "restore_document")]
+async fn restore(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+) -> Result<Json<Document>, HttpProblem> {
     caller.require(Capability::KnowledgeWrite)?;
     Ok(Json(app.knowledge.restore_document(&caller, document_id(&id)?).await?.into()))
 }
 
 /// Queues a document for indexing again.
-#[utoipa::path(post, path = "/api/app/documents/{id}/retry-indexing", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = Retried)))]
-async fn retry_indexing(State(app): State<App>, Member(caller): Member, Path(id): Path<String>) -> Result<Json<Retried>, HttpProblem> {
+#[utoipa::path(post, path = "/api/app/documents/{id}/retry-indexing", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = Retried)), operation_id = "retry_document_indexing")]
+async fn retry_indexing(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+) -> Result<Json<Retried>, HttpProblem> {
     caller.require(Capability::KnowledgeWrite)?;
     app.limits.reindex.take(crate::v1::holder(&caller))?;
     let reason = app.knowledge.retry_indexing(&caller, document_id(&id)?).await?.skipped();
@@ -266,7 +297,7 @@ async fn retry_indexing(State(app): State<App>, Member(caller): Member, Path(id)
 }
 
 /// The bytes of a document; one byte range is honoured.
-#[utoipa::path(get, path = "/api/app/documents/{id}/content", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query), ContentQuery), responses((status = 200, content_type = "application/octet-stream"), (status = 206), (status = 304), (status = 416)))]
+#[utoipa::path(get, path = "/api/app/documents/{id}/content", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query), ContentQuery), responses((status = 200, content_type = "application/octet-stream"), (status = 206), (status = 304), (status = 416)), operation_id = "read_document_content")]
 async fn content(
     State(app): State<App>,
     Member(caller): Member,
@@ -278,7 +309,13 @@ async fn content(
 }
 
 /// Answers a request for a document's bytes; both doors do it alike.
-pub(crate) async fn deliver(app: &App, caller: &Caller, id: &str, headers: &HeaderMap, attachment: bool) -> Result<Response, HttpProblem> {
+pub(crate) async fn deliver(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    headers: &HeaderMap,
+    attachment: bool,
+) -> Result<Response, HttpProblem> {
     let id = document_id(id)?;
     let about = app.knowledge.content_about(caller, id).await?;
     let range = match judged(headers, &about) {
@@ -289,8 +326,13 @@ pub(crate) async fn deliver(app: &App, caller: &Caller, id: &str, headers: &Head
 }
 
 /// A stretch of a document's extracted text.
-#[utoipa::path(get, path = "/api/app/documents/{id}/text", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query), TextQuery), responses((status = 200, body = TextPart)))]
-async fn text(State(app): State<App>, Member(caller): Member, Path(id): Path<String>, Query(query): Query<TextQuery>) -> Result<Response, HttpProblem> {
+#[utoipa::path(get, path = "/api/app/documents/{id}/text", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query), TextQuery), responses((status = 200, body = TextPart)), operation_id = "read_document_text")]
+async fn text(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+    Query(query): Query<TextQuery>,
+) -> Result<Response, HttpProblem> {
     let limit = query.limit.map_or(TEXT_CHARS, |limit| u64::try_from(limit.max(1)).unwrap_or(TEXT_CHARS));
     let part = app.knowledge.text(&caller, document_id(&id)?, query.offset.unwrap_or_default(), limit).await?;
     let part = TextPart { text: part.text, total_length: part.total_length, next_offset: part.next_offset };
@@ -298,9 +340,14 @@ async fn text(State(app): State<App>, Member(caller): Member, Path(id): Path<Str
 }
 
 /// A passage, as a citation opens it.
-#[utoipa::path(get, path = "/api/app/documents/{id}/passages/{chunkId}", tag = "documents", params(("id" = String, Path), ("chunkId" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = Passage)))]
-async fn passage(State(app): State<App>, Member(caller): Member, Path((id, chunk)): Path<(String, String)>) -> Result<Json<Passage>, HttpProblem> {
-    let chunk = chunk.parse().map_err(|_| Problem::new(Code::PassageNotFound, "There is no such passage in this document."))?;
+#[utoipa::path(get, path = "/api/app/documents/{id}/passages/{chunkId}", tag = "documents", params(("id" = String, Path), ("chunkId" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = Passage)), operation_id = "read_document_passage")]
+async fn passage(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path((id, chunk)): Path<(String, String)>,
+) -> Result<Json<Passage>, HttpProblem> {
+    let chunk =
+        chunk.parse().map_err(|_| Problem::new(Code::PassageNotFound, "There is no such passage in this document."))?;
     let passage = app.knowledge.passage(&caller, document_id(&id)?, chunk).await?;
     Ok(Json(Passage {
         chunk_id: passage.chunk_id.to_string(),

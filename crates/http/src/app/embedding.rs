@@ -44,6 +44,7 @@ struct EmbeddingProvider {
 struct EmbeddingModelView {
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     dimensions: Option<u32>,
 }
 

@@ -153,9 +153,16 @@ pub(crate) fn turn_wire(thread: Option<ThreadId>, happened: &TurnEvent) -> (&'st
                 DeltaKind::Text => "text",
                 DeltaKind::Reasoning => "reasoning",
             };
-            ("delta", json!({ "threadId": thread, "messageId": message, "kind": kind, "index": index, "text": &**text }))
+            (
+                "delta",
+                json!({ "threadId": thread, "messageId": message, "kind": kind, "index": index, "text": &**text }),
+            )
         }
-        TurnEvent::Part { message, index, part } => ("part", json!({ "threadId": thread, "messageId": message, "index": index, "part": part_view(part) })),
-        TurnEvent::Settled { message, status } => ("settled", json!({ "threadId": thread, "messageId": message, "status": status.text() })),
+        TurnEvent::Part { message, index, part } => {
+            ("part", json!({ "threadId": thread, "messageId": message, "index": index, "part": part_view(part) }))
+        }
+        TurnEvent::Settled { message, status } => {
+            ("settled", json!({ "threadId": thread, "messageId": message, "status": status.text() }))
+        }
     }
 }

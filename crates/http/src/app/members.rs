@@ -136,10 +136,7 @@ struct UpdateMemberRequest {
 
 /// The routes of this module.
 pub(crate) fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(list, add))
-        .routes(routes!(update, remove))
-        .routes(routes!(transfer_ownership))
+    OpenApiRouter::new().routes(routes!(list, add)).routes(routes!(update, remove)).routes(routes!(transfer_ownership))
 }
 
 fn target(id: &str) -> Result<UserId, Problem> {
@@ -147,14 +144,14 @@ fn target(id: &str) -> Result<UserId, Problem> {
 }
 
 /// Every member, first come first.
-#[utoipa::path(get, path = "/api/app/members", tag = "members", params(("orgId" = Option<String>, Query)), responses((status = 200, body = Members)))]
+#[utoipa::path(get, path = "/api/app/members", tag = "members", params(("orgId" = Option<String>, Query)), responses((status = 200, body = Members)), operation_id = "list_members")]
 async fn list(State(app): State<App>, caller::Member(caller): caller::Member) -> Result<Json<Members>, HttpProblem> {
     let members = app.identity.members(&caller).await?.into_iter().map(Member::from).collect();
     Ok(Json(Members { members }))
 }
 
 /// Adds a member, with a new account when the address has none.
-#[utoipa::path(post, path = "/api/app/members", tag = "members", params(("orgId" = Option<String>, Query)), request_body = AddMemberRequest, responses((status = 201, body = AddedMember)))]
+#[utoipa::path(post, path = "/api/app/members", tag = "members", params(("orgId" = Option<String>, Query)), request_body = AddMemberRequest, responses((status = 201, body = AddedMember)), operation_id = "add_member")]
 async fn add(
     State(app): State<App>,
     caller::Member(caller): caller::Member,
@@ -162,13 +159,14 @@ async fn add(
 ) -> Result<(StatusCode, Json<AddedMember>), HttpProblem> {
     caller.require(Capability::MembersManage)?;
     let form = body.read()?;
-    let new = members::NewMember { email: form.email, name: form.name, role: form.role.into(), password: form.password };
+    let new =
+        members::NewMember { email: form.email, name: form.name, role: form.role.into(), password: form.password };
     let added = app.identity.add_member(&caller, &new).await?;
     Ok((StatusCode::CREATED, Json(AddedMember { user_id: added.user.to_string(), created: added.created })))
 }
 
 /// Changes a member's role, name or password.
-#[utoipa::path(patch, path = "/api/app/members/{userId}", tag = "members", params(("userId" = String, Path), ("orgId" = Option<String>, Query)), request_body = UpdateMemberRequest, responses((status = 200, body = Member)))]
+#[utoipa::path(patch, path = "/api/app/members/{userId}", tag = "members", params(("userId" = String, Path), ("orgId" = Option<String>, Query)), request_body = UpdateMemberRequest, responses((status = 200, body = Member)), operation_id = "update_member")]
 async fn update(
     State(app): State<App>,
     caller::Member(caller): caller::Member,
@@ -183,7 +181,7 @@ async fn update(
 }
 
 /// Removes a member.
-#[utoipa::path(delete, path = "/api/app/members/{userId}", tag = "members", params(("userId" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 204)))]
+#[utoipa::path(delete, path = "/api/app/members/{userId}", tag = "members", params(("userId" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 204)), operation_id = "remove_member")]
 async fn remove(
     State(app): State<App>,
     caller::Member(caller): caller::Member,

@@ -69,7 +69,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// Makes an organization with the person as owner.
-#[utoipa::path(post, path = "/api/app/organizations", tag = "organizations", request_body = OrganizationRequest, responses((status = 201, body = Organization)))]
+#[utoipa::path(post, path = "/api/app/organizations", tag = "organizations", request_body = OrganizationRequest, responses((status = 201, body = Organization)), operation_id = "create_organization")]
 async fn create(
     State(app): State<App>,
     Signed(principal): Signed,
@@ -80,14 +80,15 @@ async fn create(
 }
 
 /// Renames an organization.
-#[utoipa::path(patch, path = "/api/app/organizations/{id}", tag = "organizations", params(("id" = String, Path)), request_body = OrganizationRequest, responses((status = 200, body = Organization)))]
+#[utoipa::path(patch, path = "/api/app/organizations/{id}", tag = "organizations", params(("id" = String, Path)), request_body = OrganizationRequest, responses((status = 200, body = Organization)), operation_id = "rename_organization")]
 async fn rename(
     State(app): State<App>,
     Signed(principal): Signed,
     Path(id): Path<String>,
     body: Body<OrganizationRequest>,
 ) -> Result<Json<Organization>, HttpProblem> {
-    let id: OrgId = id.parse().map_err(|_| Problem::new(Code::OrgForbidden, "You are not a member of this organization."))?;
+    let id: OrgId =
+        id.parse().map_err(|_| Problem::new(Code::OrgForbidden, "You are not a member of this organization."))?;
     let caller = app.identity.caller_for_session(&principal, Some(id)).await?;
     caller.require(tale_identity::Capability::OrganizationManage)?;
     Ok(Json(app.identity.rename_organization(&caller, &body.read()?.name).await?.into()))

@@ -24,7 +24,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// What the person may do in the organization.
-#[utoipa::path(get, path = "/api/app/permissions", tag = "session", params(("orgId" = Option<String>, Query)), responses((status = 200, body = Permissions)))]
+#[utoipa::path(get, path = "/api/app/permissions", tag = "session", params(("orgId" = Option<String>, Query)), responses((status = 200, body = Permissions)), operation_id = "read_permissions")]
 async fn permissions(Member(caller): Member) -> Json<Permissions> {
     let capabilities = caller.role.capabilities().into_iter().map(|capability| capability.text()).collect();
     Json(Permissions { role: caller.role.into(), capabilities })

@@ -104,14 +104,18 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// The person's preferences.
-#[utoipa::path(get, path = "/api/app/preferences", tag = "preferences", params(("orgId" = Option<String>, Query)), responses((status = 200, body = Preferences)))]
+#[utoipa::path(get, path = "/api/app/preferences", tag = "preferences", params(("orgId" = Option<String>, Query)), responses((status = 200, body = Preferences)), operation_id = "read_preferences")]
 async fn get(State(app): State<App>, Member(caller): Member) -> Result<Json<Preferences>, HttpProblem> {
     Ok(Json(app.identity.preferences(&caller).await?.into()))
 }
 
 /// Replaces the person's preferences.
-#[utoipa::path(put, path = "/api/app/preferences", tag = "preferences", params(("orgId" = Option<String>, Query)), request_body = Preferences, responses((status = 200, body = Preferences)))]
-async fn put(State(app): State<App>, Member(caller): Member, body: Body<Preferences>) -> Result<Json<Preferences>, HttpProblem> {
+#[utoipa::path(put, path = "/api/app/preferences", tag = "preferences", params(("orgId" = Option<String>, Query)), request_body = Preferences, responses((status = 200, body = Preferences)), operation_id = "replace_preferences")]
+async fn put(
+    State(app): State<App>,
+    Member(caller): Member,
+    body: Body<Preferences>,
+) -> Result<Json<Preferences>, HttpProblem> {
     let wanted = body.read()?.into();
     app.identity.set_preferences(&caller, &wanted).await?;
     Ok(Json(wanted.into()))

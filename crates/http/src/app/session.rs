@@ -43,7 +43,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// Who is signed in; also answers when nobody is.
-#[utoipa::path(get, path = "/api/app/session", tag = "session", responses((status = 200, body = Session)))]
+#[utoipa::path(get, path = "/api/app/session", tag = "session", responses((status = 200, body = Session)), operation_id = "read_session")]
 async fn session(
     State(app): State<App>,
     MaybeSigned(principal): MaybeSigned,
@@ -51,7 +51,11 @@ async fn session(
 ) -> Result<Json<Session>, HttpProblem> {
     let overview = app.identity.session_overview(principal.as_ref(), &device).await?;
     Ok(Json(Session {
-        user: principal.map(|principal| SessionUser { id: principal.user.to_string(), name: principal.name, email: principal.email }),
+        user: principal.map(|principal| SessionUser {
+            id: principal.user.to_string(),
+            name: principal.name,
+            email: principal.email,
+        }),
         organizations: overview.organizations.into_iter().map(OrganizationSummary::from).collect(),
         active_organization_id: overview.active_org.map(|org| org.to_string()),
         setup_required: overview.setup_required,

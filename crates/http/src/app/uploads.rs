@@ -77,7 +77,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// Opens an upload slot: put the bytes to `url`, then register the file.
-#[utoipa::path(post, path = "/api/app/uploads", tag = "documents", params(("orgId" = Option<String>, Query)), request_body = CreateUploadRequest, responses((status = 201, body = UploadSlot)))]
+#[utoipa::path(post, path = "/api/app/uploads", tag = "documents", params(("orgId" = Option<String>, Query)), request_body = CreateUploadRequest, responses((status = 201, body = UploadSlot)), operation_id = "create_upload")]
 async fn create(
     State(app): State<App>,
     Member(caller): Member,
@@ -93,7 +93,13 @@ async fn create(
     let size = match &request.size {
         None => None,
         Some(size) if size.is_number() => size.as_i64(),
-        Some(_) => return Err(Problem::new(Code::FileSizeInvalid, "The size of the file must be given in bytes, as a whole number.").into()),
+        Some(_) => {
+            return Err(Problem::new(
+                Code::FileSizeInvalid,
+                "The size of the file must be given in bytes, as a whole number.",
+            )
+            .into());
+        }
     };
     let origin = headers.get(header::ORIGIN).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let upload = NewUpload { file_name: request.file_name, content_type: request.content_type, size, purpose, origin };
@@ -108,7 +114,7 @@ async fn create(
 }
 
 /// The bytes of one's own upload or of a document's file; one byte range is honoured.
-#[utoipa::path(get, path = "/api/app/files/{fileId}/content", tag = "documents", params(("fileId" = String, Path), ("orgId" = Option<String>, Query), ContentQuery), responses((status = 200, content_type = "application/octet-stream"), (status = 206), (status = 304), (status = 416)))]
+#[utoipa::path(get, path = "/api/app/files/{fileId}/content", tag = "documents", params(("fileId" = String, Path), ("orgId" = Option<String>, Query), ContentQuery), responses((status = 200, content_type = "application/octet-stream"), (status = 206), (status = 304), (status = 416)), operation_id = "read_file_content")]
 async fn content(
     State(app): State<App>,
     Member(caller): Member,
@@ -116,7 +122,8 @@ async fn content(
     Query(query): Query<ContentQuery>,
     headers: HeaderMap,
 ) -> Result<Response, HttpProblem> {
-    let id = id.parse().map_err(|_| Problem::new(Code::FileNotFound, "There is no such file, or you may not read it."))?;
+    let id =
+        id.parse().map_err(|_| Problem::new(Code::FileNotFound, "There is no such file, or you may not read it."))?;
     let about = app.knowledge.file_about(&caller, id).await?;
     let range = match judged(&headers, &about) {
         Ok(range) => range,

@@ -7,13 +7,17 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use tale_chat::{Generation, IdempotencyKey, ModelChoice, Owner, Part, SendRequest, SendTo, ThreadPatch, ThreadQuery, TurnEvent};
+use serde_json::json;
+use tale_chat::{
+    DeltaKind, Generation, IdempotencyKey, ModelChoice, Owner, Part, SendRequest, SendTo, ThreadPatch, ThreadQuery,
+    TurnEvent,
+};
 use tale_core::crypto::sha256;
 use tale_core::ids::{MessageId, ThreadId};
 use tale_core::{Code, Problem};
 use tale_identity::Capability;
-use utoipa::ToSchema;
+use utoipa::openapi::schema::Object;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -25,6 +29,7 @@ use crate::query::{NoQuery, Query, page_size};
 use crate::state::App;
 use crate::v1::holder;
 use crate::wire::chat::{MessageView, ThreadView};
+use crate::wire::one_of;
 
 pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -35,16 +40,27 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_generation, cancel_generation))
 }
 
+fn order_words() -> Object {
+    one_of(&["asc", "desc"])
+}
+
+fn effort_words() -> Object {
+    one_of(&["low", "medium", "high", "extra", "max"])
+}
+
 fn owner_of(caller: &KeyCaller) -> Result<Owner, Problem> {
     caller.0.require(Capability::ChatUse)?;
     Owner::of(&caller.0)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct ListParameters {
+    /// The archived ones instead.
     archived: Option<bool>,
+    /// Continues a list.
     cursor: Option<String>,
+    /// Rows per page, 1–100 (50).
     limit: Option<i64>,
 }
 
@@ -58,10 +74,19 @@ pub struct ThreadsPage {
 }
 
 /// The key holder's threads, newest activity first.
-#[utoipa::path(get, path = "/threads", tag = "chat", security(("key" = [])), params(("archived" = Option<bool>, Query), ("cursor" = Option<String>, Query), ("limit" = Option<i64>, Query)), responses((status = 200, body = ThreadsPage)))]
-async fn list_threads(State(app): State<App>, caller: KeyCaller, Query(query): Query<ListParameters>) -> Result<Json<ThreadsPage>, HttpProblem> {
+#[utoipa::path(get, path = "/threads", tag = "chat", security(("key" = [])), params(ListParameters), responses((status = 200, body = ThreadsPage)), extensions(("x-tale-pagination" = json!({ "style": "keyset", "rows": "page", "default": 50, "max": 100 }))))]
+async fn list_threads(
+    State(app): State<App>,
+    caller: KeyCaller,
+    Query(query): Query<ListParameters>,
+) -> Result<Json<ThreadsPage>, HttpProblem> {
     let owner = owner_of(&caller)?;
-    let query = ThreadQuery { archived: query.archived.unwrap_or(false), search: None, cursor: query.cursor, limit: page_size(query.limit, 50, 100) };
+    let query = ThreadQuery {
+        archived: query.archived.unwrap_or(false),
+        search: None,
+        cursor: query.cursor,
+        limit: page_size(query.limit, 50, 100),
+    };
     let page = app.chat.threads(&owner, &query).await?;
     Ok(Json(ThreadsPage {
         is_done: page.next.is_none(),
@@ -86,7 +111,12 @@ pub struct ThreadCreated {
 
 /// Creates a thread.
 #[utoipa::path(post, path = "/threads", tag = "chat", security(("key" = [])), request_body = NewThread, responses((status = 201, body = ThreadCreated)))]
-async fn create_thread(State(app): State<App>, caller: KeyCaller, _: NoQuery, body: Body<NewThread>) -> Result<Response, HttpProblem> {
+async fn create_thread(
+    State(app): State<App>,
+    caller: KeyCaller,
+    _: NoQuery,
+    body: Body<NewThread>,
+) -> Result<Response, HttpProblem> {
     let owner = owner_of(&caller)?;
     let thread = app.chat.create_thread(&owner, body.read()?.title.as_deref()).await?;
     let location = format!("/api/v1/threads/{}", thread.id);
@@ -95,7 +125,12 @@ async fn create_thread(State(app): State<App>, caller: KeyCaller, _: NoQuery, bo
 
 /// One thread.
 #[utoipa::path(get, path = "/threads/{threadId}", tag = "chat", security(("key" = [])), params(("threadId" = ThreadId, Path)), responses((status = 200, body = ThreadView)))]
-async fn get_thread(State(app): State<App>, caller: KeyCaller, _: NoQuery, Path(id): Path<String>) -> Result<Json<ThreadView>, HttpProblem> {
+async fn get_thread(
+    State(app): State<App>,
+    caller: KeyCaller,
+    _: NoQuery,
+    Path(id): Path<String>,
+) -> Result<Json<ThreadView>, HttpProblem> {
     Ok(Json(app.chat.thread(&owner_of(&caller)?, thread_id(&id)?).await?.into()))
 }
 
@@ -110,7 +145,13 @@ pub struct UpdateThread {
 
 /// Renames or archives a thread.
 #[utoipa::path(patch, path = "/threads/{threadId}", tag = "chat", security(("key" = [])), params(("threadId" = ThreadId, Path)), request_body = UpdateThread, responses((status = 200, body = ThreadView)))]
-async fn update_thread(State(app): State<App>, caller: KeyCaller, _: NoQuery, Path(id): Path<String>, body: Body<UpdateThread>) -> Result<Json<ThreadView>, HttpProblem> {
+async fn update_thread(
+    State(app): State<App>,
+    caller: KeyCaller,
+    _: NoQuery,
+    Path(id): Path<String>,
+    body: Body<UpdateThread>,
+) -> Result<Json<ThreadView>, HttpProblem> {
     let owner = owner_of(&caller)?;
     let id = thread_id(&id)?;
     app.chat.thread(&owner, id).await?;
@@ -124,16 +165,25 @@ async fn update_thread(State(app): State<App>, caller: KeyCaller, _: NoQuery, Pa
 
 /// Moves a thread to the trash.
 #[utoipa::path(delete, path = "/threads/{threadId}", tag = "chat", security(("key" = [])), params(("threadId" = ThreadId, Path)), responses((status = 204)))]
-async fn delete_thread(State(app): State<App>, caller: KeyCaller, _: NoQuery, Path(id): Path<String>) -> Result<StatusCode, HttpProblem> {
+async fn delete_thread(
+    State(app): State<App>,
+    caller: KeyCaller,
+    _: NoQuery,
+    Path(id): Path<String>,
+) -> Result<StatusCode, HttpProblem> {
     app.chat.delete_thread(&owner_of(&caller)?, thread_id(&id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct MessageParameters {
+    /// `asc` (the default) or `desc`.
+    #[param(schema_with = order_words)]
     order: Option<String>,
+    /// Continues a list.
     cursor: Option<String>,
+    /// Rows per page, 1–200 (100).
     limit: Option<i64>,
 }
 
@@ -147,8 +197,13 @@ pub struct MessagesPage {
 }
 
 /// The messages of a thread, oldest first unless `order=desc`.
-#[utoipa::path(get, path = "/threads/{threadId}/messages", tag = "chat", security(("key" = [])), params(("threadId" = ThreadId, Path), ("order" = Option<String>, Query), ("cursor" = Option<String>, Query), ("limit" = Option<i64>, Query)), responses((status = 200, body = MessagesPage)))]
-async fn list_messages(State(app): State<App>, caller: KeyCaller, Path(id): Path<String>, Query(query): Query<MessageParameters>) -> Result<Json<MessagesPage>, HttpProblem> {
+#[utoipa::path(get, path = "/threads/{threadId}/messages", tag = "chat", security(("key" = [])), params(("threadId" = ThreadId, Path), MessageParameters), responses((status = 200, body = MessagesPage)), extensions(("x-tale-pagination" = json!({ "style": "keyset", "rows": "page", "default": 100, "max": 200 }))))]
+async fn list_messages(
+    State(app): State<App>,
+    caller: KeyCaller,
+    Path(id): Path<String>,
+    Query(query): Query<MessageParameters>,
+) -> Result<Json<MessagesPage>, HttpProblem> {
     let owner = owner_of(&caller)?;
     let id = thread_id(&id)?;
     let newest_first = match query.order.as_deref() {
@@ -186,7 +241,8 @@ pub struct SendMessage {
     model: String,
     /// Needed when two providers serve the model.
     provider_slug: Option<String>,
-    /// `low`, `medium`, `high`, `extra` or `max`.
+    /// How hard the model shall think.
+    #[schema(required = false, schema_with = effort_words)]
     reasoning_effort: Option<String>,
     /// For the whole turn; at most the model's own ceiling.
     max_output_tokens: Option<u32>,
@@ -209,6 +265,7 @@ pub struct MessageAccepted {
     poll: String,
     /// Whether this is the remembered answer of an earlier equal request.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     duplicate: bool,
 }
 
@@ -255,9 +312,9 @@ async fn send_message(
 }
 
 fn effort(word: &str) -> Result<tale_models::wire::Effort, Problem> {
-    serde_json::from_value::<EffortWord>(json!(word))
-        .map(Into::into)
-        .map_err(|_| Problem::invalid_field("reasoningEffort", "must be one of \"low\", \"medium\", \"high\", \"extra\", \"max\""))
+    serde_json::from_value::<EffortWord>(json!(word)).map(Into::into).map_err(|_| {
+        Problem::invalid_field("reasoningEffort", "must be one of \"low\", \"medium\", \"high\", \"extra\", \"max\"")
+    })
 }
 
 /// The key of an idempotent send: 1–255 printable ASCII characters after trimming (API-70).
@@ -265,7 +322,10 @@ fn idempotency_key(headers: &HeaderMap, body: &SendMessage) -> Result<Option<Ide
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let key = value.to_str().map(str::trim).unwrap_or_default();
     if key.is_empty() || key.len() > 255 || !key.bytes().all(|b| (0x20..0x7f).contains(&b)) {
-        return Err(Problem::new(Code::InvalidHeader, "The header `Idempotency-Key` must have 1 to 255 printable ASCII characters."));
+        return Err(Problem::new(
+            Code::InvalidHeader,
+            "The header `Idempotency-Key` must have 1 to 255 printable ASCII characters.",
+        ));
     }
     let canonical = serde_json::to_vec(body).map_err(Problem::internal)?;
     Ok(Some(IdempotencyKey { key: key.to_owned(), body_hash: sha256(&canonical) }))
@@ -273,26 +333,80 @@ fn idempotency_key(headers: &HeaderMap, body: &SendMessage) -> Result<Option<Ide
 
 /// One message.
 #[utoipa::path(get, path = "/threads/{threadId}/messages/{messageId}", tag = "chat", security(("key" = [])), params(("threadId" = ThreadId, Path), ("messageId" = MessageId, Path)), responses((status = 200, body = MessageView)))]
-async fn get_message(State(app): State<App>, caller: KeyCaller, _: NoQuery, Path((id, message)): Path<(String, String)>) -> Result<Json<MessageView>, HttpProblem> {
+async fn get_message(
+    State(app): State<App>,
+    caller: KeyCaller,
+    _: NoQuery,
+    Path((id, message)): Path<(String, String)>,
+) -> Result<Json<MessageView>, HttpProblem> {
     Ok(Json(app.chat.message(&owner_of(&caller)?, thread_id(&id)?, message_id(&message)?).await?.into()))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct GenerationParameters {
+    /// How much of the text the client holds, in UTF-16 code units.
     since: Option<u64>,
+    /// How much of the reasoning the client holds, in UTF-16 code units.
     reasoning_since: Option<u64>,
+    /// `1`: as server-sent events.
     stream: Option<String>,
+}
+
+/// What a thread is doing. A client follows the text with `held = held[..textOffset] + text`.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "status", rename_all = "lowercase")]
+#[schema(as = Generation)]
+enum GenerationView {
+    /// Accepted; waits for its turn.
+    #[serde(rename_all = "camelCase")]
+    Queued { message_id: MessageId },
+    /// The reply is being written. Offsets and lengths count UTF-16 code units.
+    #[serde(rename_all = "camelCase")]
+    Streaming {
+        message_id: MessageId,
+        /// The text from `textOffset` on.
+        text: String,
+        text_offset: u64,
+        text_length: u64,
+        reasoning: String,
+        reasoning_offset: u64,
+        reasoning_length: u64,
+        cancel_requested: bool,
+        updated_at: i64,
+    },
+    /// Nothing runs.
+    #[serde(rename_all = "camelCase")]
+    Idle {
+        /// The reply that ended last.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(nullable = false)]
+        last_message_id: Option<MessageId>,
+        /// How it ended: `complete`, `cancelled` or `failed`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(nullable = false)]
+        last_status: Option<String>,
+    },
 }
 
 /// What the thread is doing: `queued`, `streaming` with the text from `since` on, or `idle`. With
 /// `stream=1` the same objects follow as server-sent events until the turn is over.
-#[utoipa::path(get, path = "/threads/{threadId}/generation", tag = "chat", security(("key" = [])), params(("threadId" = ThreadId, Path), ("since" = Option<u64>, Query), ("reasoningSince" = Option<u64>, Query), ("stream" = Option<String>, Query)), responses((status = 200, body = Object)))]
-async fn get_generation(State(app): State<App>, caller: KeyCaller, Path(id): Path<String>, Query(query): Query<GenerationParameters>) -> Result<Response, HttpProblem> {
+#[utoipa::path(get, path = "/threads/{threadId}/generation", tag = "chat", security(("key" = [])), params(("threadId" = ThreadId, Path), GenerationParameters), responses((status = 200, content((GenerationView = "application/json"), (String = "text/event-stream")))))]
+async fn get_generation(
+    State(app): State<App>,
+    caller: KeyCaller,
+    Path(id): Path<String>,
+    Query(query): Query<GenerationParameters>,
+) -> Result<Response, HttpProblem> {
     let owner = owner_of(&caller)?;
     let id = thread_id(&id)?;
     let now = app.clock.now_ms();
-    let state = generation_view(&app.chat.generation(&owner, id).await?, query.since.unwrap_or(0), query.reasoning_since.unwrap_or(0), now);
+    let state = generation_view(
+        app.chat.generation(&owner, id).await?,
+        query.since.unwrap_or(0),
+        query.reasoning_since.unwrap_or(0),
+        now,
+    );
     match query.stream.as_deref() {
         None | Some("0") => Ok(Json(state).into_response()),
         Some("1") => Ok(stream_generation(app, owner, id)),
@@ -302,17 +416,20 @@ async fn get_generation(State(app): State<App>, caller: KeyCaller, Path(id): Pat
 
 /// The generation as events named `generation`, each with only what is new since the last.
 fn stream_generation(app: App, owner: Owner, id: ThreadId) -> Response {
+    let event = |state: &GenerationView| {
+        let data = serde_json::to_string(state).unwrap_or_default();
+        Ok::<_, std::convert::Infallible>(Event::default().event("generation").data(data))
+    };
     let events = async_stream::stream! {
         let mut watch = Watched::default();
         let mut turn = Box::pin(app.chat.follow(owner.org, id));
-        while let Some(event) = turn.next().await {
-            if let Some(state) = watch.next(&event, app.clock.now_ms()) {
-                yield Ok::<_, std::convert::Infallible>(Event::default().event("generation").data(state.to_string()));
+        while let Some(happened) = turn.next().await {
+            if let Some(state) = watch.next(&happened, app.clock.now_ms()) {
+                yield event(&state);
             }
         }
         if let Ok(state) = app.chat.generation(&owner, id).await {
-            let state = generation_view(&state, 0, 0, app.clock.now_ms());
-            yield Ok(Event::default().event("generation").data(state.to_string()));
+            yield event(&generation_view(state, 0, 0, app.clock.now_ms()));
         }
     };
     Sse::new(events).keep_alive(axum::response::sse::KeepAlive::new()).into_response()
@@ -327,11 +444,11 @@ struct Watched {
 }
 
 impl Watched {
-    fn next(&mut self, event: &TurnEvent, now: i64) -> Option<Value> {
+    fn next(&mut self, event: &TurnEvent, now: i64) -> Option<GenerationView> {
         let message = match event {
             TurnEvent::Snapshot { message, status, parts } => {
                 if *status == tale_chat::TurnStatus::Queued {
-                    return Some(json!({ "status": "queued", "messageId": message }));
+                    return Some(GenerationView::Queued { message_id: *message });
                 }
                 self.parts = parts.to_vec();
                 message
@@ -339,9 +456,12 @@ impl Watched {
             TurnEvent::Delta { message, kind, index, text } => {
                 self.parts.resize(self.parts.len().max(*index + 1), Part::text(""));
                 match (&mut self.parts[*index], kind) {
-                    (Part::Text { text: held }, tale_chat::DeltaKind::Text) | (Part::Reasoning { text: held, .. }, tale_chat::DeltaKind::Reasoning) => held.push_str(text),
-                    (slot, tale_chat::DeltaKind::Text) => *slot = Part::text(&**text),
-                    (slot, tale_chat::DeltaKind::Reasoning) => *slot = Part::Reasoning { text: text.to_string(), blocks: Vec::new() },
+                    (Part::Text { text: held }, DeltaKind::Text)
+                    | (Part::Reasoning { text: held, .. }, DeltaKind::Reasoning) => held.push_str(text),
+                    (slot, DeltaKind::Text) => *slot = Part::text(&**text),
+                    (slot, DeltaKind::Reasoning) => {
+                        *slot = Part::Reasoning { text: text.to_string(), blocks: Vec::new() }
+                    }
                 }
                 message
             }
@@ -352,38 +472,57 @@ impl Watched {
             }
             TurnEvent::Settled { .. } => return None,
         };
-        let state = Generation::Streaming { message: *message, parts: self.parts.clone(), cancel_requested: false };
-        let view = generation_view(&state, self.text, self.reasoning, now);
-        self.text = view["textLength"].as_u64().unwrap_or(0);
-        self.reasoning = view["reasoningLength"].as_u64().unwrap_or(0);
+        let view = streaming_view(*message, &self.parts, false, (self.text, self.reasoning), now);
+        if let GenerationView::Streaming { text_length, reasoning_length, .. } = &view {
+            (self.text, self.reasoning) = (*text_length, *reasoning_length);
+        }
         Some(view)
     }
 }
 
 /// The state as it is polled. Offsets count UTF-16 code units (RES-33).
-fn generation_view(state: &Generation, since: u64, reasoning_since: u64, now: i64) -> Value {
+fn generation_view(state: Generation, since: u64, reasoning_since: u64, now: i64) -> GenerationView {
     match state {
-        Generation::Idle { last: None } => json!({ "status": "idle" }),
-        Generation::Idle { last: Some((message, status)) } => json!({ "status": "idle", "lastMessageId": message, "lastStatus": status }),
-        Generation::Queued { message } => json!({ "status": "queued", "messageId": message }),
-        Generation::Streaming { message, parts, cancel_requested } => {
-            let joined = |wanted: fn(&Part) -> Option<&str>| parts.iter().filter_map(wanted).collect::<Vec<_>>().join("\n\n");
-            let text = joined(|part| match part {
-                Part::Text { text } => Some(text),
-                _ => None,
-            });
-            let reasoning = joined(|part| match part {
-                Part::Reasoning { text, .. } => Some(text),
-                _ => None,
-            });
-            let (text, text_offset, text_length) = from_offset(&text, since);
-            let (reasoning, reasoning_offset, reasoning_length) = from_offset(&reasoning, reasoning_since);
-            json!({
-                "status": "streaming", "messageId": message, "text": text, "textOffset": text_offset, "textLength": text_length,
-                "reasoning": reasoning, "reasoningOffset": reasoning_offset, "reasoningLength": reasoning_length,
-                "cancelRequested": cancel_requested, "updatedAt": now,
-            })
+        Generation::Idle { last } => {
+            let (last_message_id, last_status) = last.unzip();
+            GenerationView::Idle { last_message_id, last_status }
         }
+        Generation::Queued { message } => GenerationView::Queued { message_id: message },
+        Generation::Streaming { message, parts, cancel_requested } => {
+            streaming_view(message, &parts, cancel_requested, (since, reasoning_since), now)
+        }
+    }
+}
+
+/// A running reply, from the two offsets on.
+fn streaming_view(
+    message_id: MessageId,
+    parts: &[Part],
+    cancel_requested: bool,
+    since: (u64, u64),
+    updated_at: i64,
+) -> GenerationView {
+    let joined = |wanted: fn(&Part) -> Option<&str>| parts.iter().filter_map(wanted).collect::<Vec<_>>().join("\n\n");
+    let text = joined(|part| match part {
+        Part::Text { text } => Some(text),
+        _ => None,
+    });
+    let reasoning = joined(|part| match part {
+        Part::Reasoning { text, .. } => Some(text),
+        _ => None,
+    });
+    let (text, text_offset, text_length) = from_offset(&text, since.0);
+    let (reasoning, reasoning_offset, reasoning_length) = from_offset(&reasoning, since.1);
+    GenerationView::Streaming {
+        message_id,
+        text: text.to_owned(),
+        text_offset,
+        text_length,
+        reasoning: reasoning.to_owned(),
+        reasoning_offset,
+        reasoning_length,
+        cancel_requested,
+        updated_at,
     }
 }
 
@@ -408,6 +547,7 @@ fn from_offset(text: &str, since: u64) -> (&str, u64, u64) {
 /// A reply that is being stopped.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Stopping)]
 pub struct Cancelling {
     status: &'static str,
     message_id: MessageId,
@@ -415,7 +555,12 @@ pub struct Cancelling {
 
 /// Stops the reply that is being written.
 #[utoipa::path(delete, path = "/threads/{threadId}/generation", tag = "chat", security(("key" = [])), params(("threadId" = ThreadId, Path)), responses((status = 202, body = Cancelling)))]
-async fn cancel_generation(State(app): State<App>, caller: KeyCaller, _: NoQuery, Path(id): Path<String>) -> Result<Response, HttpProblem> {
+async fn cancel_generation(
+    State(app): State<App>,
+    caller: KeyCaller,
+    _: NoQuery,
+    Path(id): Path<String>,
+) -> Result<Response, HttpProblem> {
     let message_id = app.chat.stop(&owner_of(&caller)?, thread_id(&id)?).await?;
     let mut response = (StatusCode::ACCEPTED, Json(Cancelling { status: "cancelling", message_id })).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

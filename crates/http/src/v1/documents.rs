@@ -124,6 +124,7 @@ struct Retried {
     status: &'static str,
     /// Why nothing was done: `content-only`, `untracked-blob`, `unsupported` or `in-progress`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     reason: Option<&'static str>,
 }
 
@@ -137,8 +138,12 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// Documents, newest first.
-#[utoipa::path(get, path = "/documents", tag = "documents", security(("key" = [])), params(ListQuery), responses((status = 200, body = DocumentPage)))]
-async fn list(State(app): State<App>, KeyCaller(caller): KeyCaller, Query(query): Query<ListQuery>) -> Result<Json<DocumentPage>, HttpProblem> {
+#[utoipa::path(get, path = "/documents", tag = "documents", security(("key" = [])), params(ListQuery), responses((status = 200, body = DocumentPage)), extensions(("x-tale-pagination" = json!({ "style": "keyset", "rows": "page", "default": 50, "max": 100 }))), operation_id = "list_documents")]
+async fn list(
+    State(app): State<App>,
+    KeyCaller(caller): KeyCaller,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<DocumentPage>, HttpProblem> {
     let limit = page_size(query.limit, 50, 100);
     let scope = format!("v1.documents:{}", caller.org);
     let after = query.cursor.map(|cursor| app.cursors.open::<Position>(&scope, &cursor)).transpose()?;
@@ -152,20 +157,31 @@ async fn list(State(app): State<App>, KeyCaller(caller): KeyCaller, Query(query)
 }
 
 /// Creates a document from an upload or from inline text.
-#[utoipa::path(post, path = "/documents", tag = "documents", security(("key" = [])), request_body = CreateDocumentRequest, responses((status = 201, body = Document), (status = 200, body = Document)))]
-async fn create(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery, request: Request) -> Result<Response, HttpProblem> {
+#[utoipa::path(post, path = "/documents", tag = "documents", security(("key" = [])), request_body = CreateDocumentRequest, responses((status = 201, body = Document), (status = 200, body = Document)), extensions(("x-tale-body-cap" = json!(33_554_432))), operation_id = "create_document")]
+async fn create(
+    State(app): State<App>,
+    KeyCaller(caller): KeyCaller,
+    _: NoQuery,
+    request: Request,
+) -> Result<Response, HttpProblem> {
     caller.require(Capability::KnowledgeWrite)?;
     // Escapes may make the JSON longer than the text it carries.
     let bytes = body::read_limited(request, MAX_INLINE_BYTES).await?;
     let request: CreateDocumentRequest = body::parse(&bytes)?;
     let content = match (request.file_id, request.content) {
-        (Some(_), Some(_)) => return Err(Problem::invalid_field("content", "must not be given together with `fileId`").into()),
+        (Some(_), Some(_)) => {
+            return Err(Problem::invalid_field("content", "must not be given together with `fileId`").into());
+        }
         (None, None) => return Err(Problem::invalid_field("fileId", "is required, or `content`").into()),
-        (Some(_), None) if request.mime_type.is_some() => return Err(Problem::invalid_field("mimeType", "belongs to inline text only").into()),
-        (Some(_), None) if request.extension.is_some() => return Err(Problem::invalid_field("extension", "belongs to inline text only").into()),
-        (Some(file), None) => NewContent::File(
-            file.parse().map_err(|_| Problem::new(Code::FileNotFound, "There is no such upload, or it was used already. Upload the file again."))?,
-        ),
+        (Some(_), None) if request.mime_type.is_some() => {
+            return Err(Problem::invalid_field("mimeType", "belongs to inline text only").into());
+        }
+        (Some(_), None) if request.extension.is_some() => {
+            return Err(Problem::invalid_field("extension", "belongs to inline text only").into());
+        }
+        (Some(file), None) => NewContent::File(file.parse().map_err(|_| {
+            Problem::new(Code::FileNotFound, "There is no such upload, or it was used already. Upload the file again.")
+        })?),
         (None, Some(text)) => NewContent::Inline { text, mime_type: request.mime_type, extension: request.extension },
     };
     let (document, created) = app.knowledge.create_document(&caller, content, request.title.as_deref()).await?;
@@ -179,14 +195,19 @@ async fn create(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery
 }
 
 /// One document.
-#[utoipa::path(get, path = "/documents/{id}", tag = "documents", security(("key" = [])), params(("id" = String, Path)), responses((status = 200, body = Document)))]
-async fn read(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery, Path(id): Path<String>) -> Result<Json<Document>, HttpProblem> {
+#[utoipa::path(get, path = "/documents/{id}", tag = "documents", security(("key" = [])), params(("id" = String, Path)), responses((status = 200, body = Document)), operation_id = "get_document")]
+async fn read(
+    State(app): State<App>,
+    KeyCaller(caller): KeyCaller,
+    _: NoQuery,
+    Path(id): Path<String>,
+) -> Result<Json<Document>, HttpProblem> {
     Ok(Json(app.knowledge.document(&caller, document_id(&id)?).await?.into()))
 }
 
 /// Changes the title. `If-Match` and `expectedUpdatedAt` guard against changing what one has not
 /// seen; both are judged before anything else.
-#[utoipa::path(patch, path = "/documents/{id}", tag = "documents", security(("key" = [])), params(("id" = String, Path)), request_body = UpdateDocumentRequest, responses((status = 200, body = Document), (status = 412)))]
+#[utoipa::path(patch, path = "/documents/{id}", tag = "documents", security(("key" = [])), params(("id" = String, Path)), request_body = UpdateDocumentRequest, responses((status = 200, body = Document), (status = 412)), operation_id = "update_document")]
 async fn update(
     State(app): State<App>,
     KeyCaller(caller): KeyCaller,
@@ -203,15 +224,19 @@ async fn update(
         if let Some(list) = if_match {
             let etag = etag_of(&serde_json::to_vec(&Document::from(current.clone())).map_err(Problem::internal)?);
             if !matches_strongly(list, &etag) {
-                return Err(Problem::new(Code::PreconditionFailed, "The document has changed since it was read. Read it again, then repeat the change.")
-                    .with_data(serde_json::json!({ "etag": format!("\"{etag}\"") })));
+                return Err(Problem::new(
+                    Code::PreconditionFailed,
+                    "The document has changed since it was read. Read it again, then repeat the change.",
+                )
+                .with_data(serde_json::json!({ "etag": format!("\"{etag}\"") })));
             }
         }
         match request.expected_updated_at {
-            Some(expected) if expected != current.updated_at.timestamp_millis() => {
-                Err(Problem::new(Code::DocumentStale, "The document has changed since it was read. Read it again, then repeat the change.")
-                    .with_data(serde_json::json!({ "updatedAt": current.updated_at.timestamp_millis() })))
-            }
+            Some(expected) if expected != current.updated_at.timestamp_millis() => Err(Problem::new(
+                Code::DocumentStale,
+                "The document has changed since it was read. Read it again, then repeat the change.",
+            )
+            .with_data(serde_json::json!({ "updatedAt": current.updated_at.timestamp_millis() }))),
             _ => Ok(()),
         }
     };
@@ -220,22 +245,38 @@ async fn update(
 }
 
 /// Moves a document to the trash: no search shows it from now on.
-#[utoipa::path(delete, path = "/documents/{id}", tag = "documents", security(("key" = [])), params(("id" = String, Path)), responses((status = 204)))]
-async fn delete(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery, Path(id): Path<String>) -> Result<StatusCode, HttpProblem> {
+#[utoipa::path(delete, path = "/documents/{id}", tag = "documents", security(("key" = [])), params(("id" = String, Path)), responses((status = 204)), operation_id = "delete_document")]
+async fn delete(
+    State(app): State<App>,
+    KeyCaller(caller): KeyCaller,
+    _: NoQuery,
+    Path(id): Path<String>,
+) -> Result<StatusCode, HttpProblem> {
     caller.require(Capability::KnowledgeWrite)?;
     app.knowledge.delete_document(&caller, document_id(&id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// The bytes of a document; one byte range is honoured.
-#[utoipa::path(get, path = "/documents/{id}/content", tag = "documents", security(("key" = [])), params(("id" = String, Path)), responses((status = 200, content_type = "application/octet-stream"), (status = 206), (status = 304), (status = 416)))]
-async fn content(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery, Path(id): Path<String>, headers: HeaderMap) -> Result<Response, HttpProblem> {
+#[utoipa::path(get, path = "/documents/{id}/content", tag = "documents", security(("key" = [])), params(("id" = String, Path)), responses((status = 200, content_type = "application/octet-stream"), (status = 206), (status = 304), (status = 416)), operation_id = "get_document_content")]
+async fn content(
+    State(app): State<App>,
+    KeyCaller(caller): KeyCaller,
+    _: NoQuery,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, HttpProblem> {
     deliver(&app, &caller, &id, &headers, true).await
 }
 
 /// Queues a document for indexing again.
-#[utoipa::path(post, path = "/documents/{id}/retry-indexing", tag = "documents", security(("key" = [])), params(("id" = String, Path)), responses((status = 200, body = Retried)))]
-async fn retry_indexing(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery, Path(id): Path<String>) -> Result<Json<Retried>, HttpProblem> {
+#[utoipa::path(post, path = "/documents/{id}/retry-indexing", tag = "documents", security(("key" = [])), params(("id" = String, Path)), responses((status = 200, body = Retried)), operation_id = "retry_document_indexing")]
+async fn retry_indexing(
+    State(app): State<App>,
+    KeyCaller(caller): KeyCaller,
+    _: NoQuery,
+    Path(id): Path<String>,
+) -> Result<Json<Retried>, HttpProblem> {
     caller.require(Capability::KnowledgeWrite)?;
     let id = document_id(&id)?;
     app.limits.reindex.take(crate::v1::holder(&caller))?;
@@ -254,7 +295,9 @@ fn tagged(document: &Document) -> Result<Response, Problem> {
 
 /// Whether an `If-Match` list names the tag; `*` does, a weak tag never.
 fn matches_strongly(list: &str, etag: &str) -> bool {
-    list.split(',').map(str::trim).any(|entry| entry == "*" || entry.strip_prefix('"').and_then(|entry| entry.strip_suffix('"')) == Some(etag))
+    list.split(',')
+        .map(str::trim)
+        .any(|entry| entry == "*" || entry.strip_prefix('"').and_then(|entry| entry.strip_suffix('"')) == Some(etag))
 }
 
 #[cfg(test)]

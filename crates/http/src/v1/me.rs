@@ -82,7 +82,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// Who the caller is: person, organizations, rights and the key itself.
-#[utoipa::path(get, path = "/me", tag = "me", security(("key" = [])), responses((status = 200, body = Me)))]
+#[utoipa::path(get, path = "/me", tag = "me", security(("key" = [])), responses((status = 200, body = Me)), operation_id = "get_me")]
 async fn me(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery) -> Result<Json<Me>, HttpProblem> {
     let me = app.identity.me(&caller).await?;
     let key = match caller.via {

@@ -7,6 +7,7 @@ pub mod me;
 pub mod models;
 pub mod search;
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -19,7 +20,7 @@ use tale_identity::{Caller, Via};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::caller::{KeyCaller, client_address};
-use crate::docs::CONTRACT_VERSION;
+use crate::contract::CONTRACT_VERSION;
 use crate::problem::HttpProblem;
 use crate::state::App;
 
@@ -28,15 +29,21 @@ const VERSION_HEADER: HeaderName = HeaderName::from_static("x-tale-api-version")
 /// Largest answer that gets an entity tag, in bytes. Larger ones are streams.
 const MAX_TAGGED_BYTES: u64 = 32 << 20;
 
-/// All routes of the key holder's door.
-pub(crate) fn router(app: &App) -> OpenApiRouter<App> {
+/// All routes of the key holder's door, as the contract knows them.
+pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(chat::router())
         .merge(documents::router())
         .merge(me::router())
         .merge(models::router())
         .merge(search::router())
+}
+
+/// Puts the door around them.
+pub(crate) fn guarded(routes: Router<App>, app: &App) -> Router<App> {
+    routes
         .fallback(crate::door::not_found)
+        .method_not_allowed_fallback(crate::door::method_not_allowed)
         .layer(middleware::from_fn(tag))
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
 }
@@ -71,7 +78,10 @@ async fn caller(app: &App, request: &mut Request) -> Result<Caller, Problem> {
     let missing = || Problem::new(Code::Unauthorized, "Send a valid API key as `Authorization: Bearer <key>`.");
     let headers = request.headers();
     if headers.contains_key("x-api-key") {
-        return Err(Problem::new(Code::Unauthorized, "The header `x-api-key` is not accepted. Send the key as `Authorization: Bearer <key>` only."));
+        return Err(Problem::new(
+            Code::Unauthorized,
+            "The header `x-api-key` is not accepted. Send the key as `Authorization: Bearer <key>` only.",
+        ));
     }
     let key = headers
         .get(header::AUTHORIZATION)
@@ -100,7 +110,9 @@ async fn caller(app: &App, request: &mut Request) -> Result<Caller, Problem> {
 /// `X-Organization-Slug`; blank counts as absent (API-3).
 fn org_slug(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("x-organization-slug") else { return Ok(None) };
-    let text = value.to_str().map_err(|_| Problem::new(Code::InvalidHeader, "The header `X-Organization-Slug` must be plain text."))?;
+    let text = value
+        .to_str()
+        .map_err(|_| Problem::new(Code::InvalidHeader, "The header `X-Organization-Slug` must be plain text."))?;
     Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
@@ -119,8 +131,12 @@ async fn tag(request: Request, next: Next) -> Response {
     let readable = matches!(*request.method(), Method::GET | Method::HEAD);
     let wanted = request.headers().get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let response = next.run(request).await;
-    let json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-    let small = http_body::Body::size_hint(response.body()).exact().is_some_and(|size| size > 0 && size <= MAX_TAGGED_BYTES);
+    let json = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    let small =
+        http_body::Body::size_hint(response.body()).exact().is_some_and(|size| size > 0 && size <= MAX_TAGGED_BYTES);
     if !readable || response.status() != StatusCode::OK || !json || !small {
         return response;
     }
@@ -152,7 +168,9 @@ pub(crate) fn etag_of(bytes: &[u8]) -> String {
 pub(crate) fn matches_tag(list: &str, etag: &str) -> bool {
     list.split(',').map(str::trim).any(|entry| {
         let inner = entry.strip_prefix("W/").unwrap_or(entry).trim_matches('"');
-        entry == "*" || inner == etag || inner.strip_suffix("-gzip").or_else(|| inner.strip_suffix("-zstd")) == Some(etag)
+        entry == "*"
+            || inner == etag
+            || inner.strip_suffix("-gzip").or_else(|| inner.strip_suffix("-zstd")) == Some(etag)
     })
 }
 

@@ -30,10 +30,12 @@ struct CallableModel {
     context_window: u32,
     /// In tokens, when known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     max_output_tokens: Option<u32>,
     capabilities: CallableCapabilities,
     /// US dollars per million tokens, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pricing: Option<ModelPricing>,
     /// `demo`, `fast`, `balanced`, `capable`; more may come.
     tags: Vec<&'static str>,

@@ -33,6 +33,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 /// A search.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = SearchRequest)]
 pub struct Search {
     /// What is looked for: 1–2,000 characters after trimming.
     query: String,
@@ -49,6 +50,7 @@ pub struct Search {
 /// What a search reads.
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = SearchCorpus)]
 pub enum CorpusWord {
     /// The library.
     Documents,
@@ -61,6 +63,7 @@ pub enum CorpusWord {
 /// A way a passage was found.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = SearchLeg)]
 pub enum LegWord {
     /// By its words.
     Keyword,
@@ -71,21 +74,25 @@ pub enum LegWord {
 /// Where a passage stands.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = SearchSource)]
 pub struct SourceView {
     /// Reference of the text, stable while the document keeps its file.
     #[serde(rename = "ref")]
     reference: FileId,
+    #[schema(required)]
     document_id: Option<DocumentId>,
     title: String,
     /// Title and headings above the passage.
     header: String,
     /// From 1, when the format has pages.
+    #[schema(required)]
     page: Option<u32>,
 }
 
 /// A passage that answers.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = SearchHit)]
 pub struct HitView {
     corpus: CorpusWord,
     id: ChunkId,
@@ -96,8 +103,10 @@ pub struct HitView {
     /// Reciprocal-rank score, 1 for the first of every leg.
     fused_score: f32,
     /// Cosine similarity when it was found by meaning.
+    #[schema(required)]
     similarity: Option<f32>,
     /// BM25 score when it was found by words; comparable within one answer only.
+    #[schema(required)]
     keyword_score: Option<f32>,
     matched_legs: Vec<LegWord>,
     /// How many legs found it.
@@ -108,6 +117,7 @@ pub struct HitView {
 /// How an answer came about.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = SearchDiagnostics)]
 pub struct DiagnosticsView {
     /// False while the keyword index cannot serve.
     bm25: bool,
@@ -123,6 +133,7 @@ pub struct DiagnosticsView {
 
 /// The answer to a search.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SearchAnswer)]
 pub struct SearchView {
     /// Best first.
     hits: Vec<HitView>,
@@ -131,7 +142,12 @@ pub struct SearchView {
 
 /// Searches the library by words and, with an embedding model, by meaning.
 #[utoipa::path(post, path = "/knowledge/search", tag = "knowledge", security(("key" = [])), request_body = Search, responses((status = 200, body = SearchView)))]
-async fn search_knowledge(State(app): State<App>, caller: KeyCaller, _: NoQuery, body: Body<Search>) -> Result<Json<SearchView>, HttpProblem> {
+async fn search_knowledge(
+    State(app): State<App>,
+    caller: KeyCaller,
+    _: NoQuery,
+    body: Body<Search>,
+) -> Result<Json<SearchView>, HttpProblem> {
     caller.0.require(Capability::KnowledgeRead)?;
     let request = body.read()?.into_request()?;
     // over the API only the library is within reach, never a chat's uploads
@@ -251,7 +267,11 @@ mod tests {
         let request = parsed(r#"{"query":" notice period "}"#).unwrap();
         assert_eq!(request, SearchRequest::new("notice period"));
         assert_eq!((request.limit, request.corpus, request.require_dense), (10, Corpus::All, false));
-        let request = parsed(r#"{"query":"a","limit":50,"minSimilarity":0.5,"corpus":"documents","requireDense":true}"#).unwrap();
-        assert_eq!((request.limit, request.min_similarity, request.corpus, request.require_dense), (50, Some(0.5), Corpus::Documents, true));
+        let request =
+            parsed(r#"{"query":"a","limit":50,"minSimilarity":0.5,"corpus":"documents","requireDense":true}"#).unwrap();
+        assert_eq!(
+            (request.limit, request.min_similarity, request.corpus, request.require_dense),
+            (50, Some(0.5), Corpus::Documents, true)
+        );
     }
 }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use tale_models::{AuthMethod, Capabilities, ModelSpec, ProviderKind, ProviderView, Purpose};
+use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
+
+use crate::wire::one_of;
 
 /// The wire format of an endpoint.
 #[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
@@ -43,10 +46,13 @@ pub(crate) enum ModelPurpose {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ModelCapabilities {
     /// It calls tools.
+    #[schema(required)]
     pub(crate) tools: bool,
     /// It reads images.
+    #[schema(required)]
     pub(crate) vision: bool,
     /// It has a reasoning knob.
+    #[schema(required)]
     pub(crate) reasoning: bool,
 }
 
@@ -55,11 +61,14 @@ pub(crate) struct ModelCapabilities {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct ModelPricing {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) input: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) output: Option<f64>,
     /// Input tokens read from the provider's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) cached_input: Option<f64>,
 }
 
@@ -76,19 +85,23 @@ pub(crate) struct Model {
     /// The provider's name of the model.
     pub(crate) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) display_name: Option<String>,
     /// In tokens.
     pub(crate) context_window: u32,
     /// In tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) max_output_tokens: Option<u32>,
     pub(crate) purposes: Vec<ModelPurpose>,
     #[serde(default)]
     pub(crate) capabilities: ModelCapabilities,
     /// Width of the vectors of an embedding model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) dimensions: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) pricing: Option<ModelPricing>,
 }
 
@@ -169,11 +182,14 @@ pub(crate) struct Credential {
     pub(crate) auth_method: CredentialMethod,
     /// First four and last two characters of the key.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) masked: Option<String>,
     /// The variable of an `env` credential.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) secret_env: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) endpoint: Option<String>,
     /// Empty = every model.
     pub(crate) model_allowlist: Vec<String>,
@@ -213,6 +229,18 @@ fn address(url: &url::Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
+fn kind_words() -> Object {
+    one_of(&["shipped", "custom", "demo"])
+}
+
+fn source_words() -> Object {
+    one_of(&["static", "openrouter-api", "models-endpoint", "none"])
+}
+
+fn support_words() -> Object {
+    one_of(&["supported", "unsupported", "unknown"])
+}
+
 /// A provider with the organization's credentials.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -220,23 +248,28 @@ pub(crate) struct Provider {
     pub(crate) slug: String,
     pub(crate) display_name: String,
     /// `shipped`, `custom` or `demo`.
+    #[schema(schema_with = kind_words)]
     pub(crate) kind: &'static str,
     pub(crate) api_format: ApiFormat,
     /// `null` when each credential has its own address, and for the demo.
     #[schema(required)]
     pub(crate) base_url: Option<String>,
     /// `static`, `openrouter-api`, `models-endpoint` or `none`.
+    #[schema(schema_with = source_words)]
     pub(crate) catalog_source: &'static str,
     /// `supported`, `unsupported` or `unknown`.
+    #[schema(schema_with = support_words)]
     pub(crate) embedding: &'static str,
     pub(crate) version: i64,
     pub(crate) models: Vec<Model>,
     pub(crate) credentials: Vec<Credential>,
     /// When the list of models was read from the provider, in epoch milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) catalog_fetched_at: Option<i64>,
     /// Why the list could not be read the last time.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) catalog_error: Option<String>,
 }
 
@@ -355,8 +388,10 @@ pub(crate) struct ProviderTest {
     pub(crate) latency_ms: u64,
     pub(crate) model: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) reply: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) error: Option<ProviderTestError>,
 }
 
@@ -366,6 +401,7 @@ pub(crate) struct ProviderTestError {
     pub(crate) code: &'static str,
     pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) status: Option<u16>,
 }
 

@@ -62,7 +62,12 @@ impl Client {
 
     /// A program with an API key.
     pub fn key(router: Router, key: &str) -> Self {
-        Self { router, cookie: None, headers: vec![("authorization", format!("Bearer {key}"))], peer: ([127, 0, 0, 1], 4711).into() }
+        Self {
+            router,
+            cookie: None,
+            headers: vec![("authorization", format!("Bearer {key}"))],
+            peer: ([127, 0, 0, 1], 4711).into(),
+        }
     }
 
     /// The same with another or one more header.

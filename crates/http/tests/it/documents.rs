@@ -21,7 +21,10 @@ async fn scene() -> Scene {
     let form = json!({ "name": "Ada", "email": "ada@acme.test", "password": PASSWORD, "organizationName": "Acme" });
     let done = browser.post("/api/app/setup", form).await.expect(200);
     let org = done["organization"]["id"].as_str().unwrap().to_owned();
-    let made = browser.post(&format!("/api/app/api-keys?orgId={org}"), json!({ "name": "test", "expiresInDays": null })).await.expect(201);
+    let made = browser
+        .post(&format!("/api/app/api-keys?orgId={org}"), json!({ "name": "test", "expiresInDays": null }))
+        .await
+        .expect(201);
     let key = world.key(made["key"].as_str().unwrap());
     Scene { world, browser, org, key }
 }
@@ -44,7 +47,10 @@ impl Scene {
 
     /// Opens a slot through the door and puts the bytes as it says.
     async fn upload(&mut self, name: &str, content: &str) -> String {
-        let slot = self.post("uploads", json!({ "fileName": name, "contentType": "", "size": content.len() })).await.expect(201);
+        let slot = self
+            .post("uploads", json!({ "fileName": name, "contentType": "", "size": content.len() }))
+            .await
+            .expect(201);
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         assert_eq!(slot["method"], "PUT");
         let mut request = http.put(slot["url"].as_str().unwrap()).body(content.to_owned());
@@ -76,7 +82,10 @@ fn keys(value: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn an_upload_slot_says_all_a_browser_needs() {
     let mut scene = scene().await;
-    let slot = scene.post("uploads", json!({ "fileName": "a.txt", "contentType": "text/plain", "size": 3, "purpose": "document" })).await.expect(201);
+    let slot = scene
+        .post("uploads", json!({ "fileName": "a.txt", "contentType": "text/plain", "size": 3, "purpose": "document" }))
+        .await
+        .expect(201);
     assert_eq!(keys(&slot), ["fileId", "headers", "method", "url"]);
     assert_eq!(slot["headers"], json!({ "Content-Type": "text/plain" }));
     for (body, code) in [
@@ -108,9 +117,24 @@ async fn the_app_lists_reads_renames_deletes_and_restores() {
     let document = scene.get(&format!("documents/{id}")).await.expect(200);
     assert_eq!(
         keys(&document),
-        ["contentHash", "createdAt", "createdBy", "extension", "fileName", "id", "indexing", "mimeType", "size", "title", "updatedAt"]
+        [
+            "contentHash",
+            "createdAt",
+            "createdBy",
+            "extension",
+            "fileName",
+            "id",
+            "indexing",
+            "mimeType",
+            "size",
+            "title",
+            "updatedAt"
+        ]
     );
-    assert_eq!((&document["title"], &document["fileName"], &document["size"]), (&json!("Handbook"), &json!("Handbook.md"), &json!(32)));
+    assert_eq!(
+        (&document["title"], &document["fileName"], &document["size"]),
+        (&json!("Handbook"), &json!("Handbook.md"), &json!(32))
+    );
     assert_eq!(document["createdBy"]["name"], "Ada");
     assert_eq!(document["indexing"]["status"], "completed");
     assert_eq!(document["indexing"]["embedded"], false);
@@ -119,7 +143,10 @@ async fn the_app_lists_reads_renames_deletes_and_restores() {
 
     let list = scene.get("documents?search=hand&status=completed&limit=1").await.expect(200);
     assert_eq!(keys(&list), ["continueCursor", "isDone", "page", "searchMode", "total"]);
-    assert_eq!((&list["total"], &list["isDone"], &list["continueCursor"], &list["searchMode"]), (&json!(1), &json!(true), &json!(""), &json!("keywords")));
+    assert_eq!(
+        (&list["total"], &list["isDone"], &list["continueCursor"], &list["searchMode"]),
+        (&json!(1), &json!(true), &json!(""), &json!("keywords"))
+    );
     assert_eq!(list["page"], json!([document]));
     scene.document("b.txt", "x").await;
     let first = scene.get("documents?limit=1").await.expect(200);
@@ -127,7 +154,10 @@ async fn the_app_lists_reads_renames_deletes_and_restores() {
     let cursor = first["continueCursor"].as_str().unwrap();
     let second = scene.get(&format!("documents?limit=1&cursor={cursor}")).await.expect(200);
     assert_eq!(second["page"][0]["id"].as_str(), Some(id.as_str()));
-    assert_eq!(scene.get(&format!("documents?limit=1&search=x&cursor={cursor}")).await.refusal(), (400, "INVALID_CURSOR".into()));
+    assert_eq!(
+        scene.get(&format!("documents?limit=1&search=x&cursor={cursor}")).await.refusal(),
+        (400, "INVALID_CURSOR".into())
+    );
     assert_eq!(scene.get("documents?status=lost").await.refusal(), (400, "INVALID_QUERY".into()));
 
     let path = scene.app(&format!("documents/{id}"));
@@ -139,7 +169,10 @@ async fn the_app_lists_reads_renames_deletes_and_restores() {
     assert_eq!(scene.post(&format!("documents/{id}/restore"), json!({})).await.expect(200)["title"], "Rules");
     assert_eq!(scene.get("documents/not-an-id").await.refusal(), (404, "DOCUMENT_NOT_FOUND".into()));
     scene.index(&file).await;
-    assert_eq!(scene.post(&format!("documents/{id}/retry-indexing"), json!({})).await.expect(200), json!({ "status": "indexing" }));
+    assert_eq!(
+        scene.post(&format!("documents/{id}/retry-indexing"), json!({})).await.expect(200),
+        json!({ "status": "indexing" })
+    );
     let busy = scene.post(&format!("documents/{id}/retry-indexing"), json!({})).await.expect(200);
     assert_eq!(busy, json!({ "status": "skipped", "reason": "in-progress" }));
 }
@@ -156,10 +189,16 @@ async fn text_and_passages_open_where_a_citation_points() {
     let chunk = search["hits"][0]["id"].as_str().or_else(|| search["hits"][0]["chunkId"].as_str()).unwrap().to_owned();
     let passage = scene.get(&format!("documents/{id}/passages/{chunk}")).await.expect(200);
     assert_eq!(keys(&passage), ["chunkId", "end", "header", "page", "passage", "start"]);
-    assert_eq!((&passage["start"], &passage["end"], &passage["page"]), (&json!(0), &json!(content.chars().count()), &Value::Null));
+    assert_eq!(
+        (&passage["start"], &passage["end"], &passage["page"]),
+        (&json!(0), &json!(content.chars().count()), &Value::Null)
+    );
     assert_eq!(passage["passage"], content);
     let random = uuid::Uuid::new_v4();
-    assert_eq!(scene.get(&format!("documents/{id}/passages/{random}")).await.refusal(), (404, "PASSAGE_NOT_FOUND".into()));
+    assert_eq!(
+        scene.get(&format!("documents/{id}/passages/{random}")).await.refusal(),
+        (404, "PASSAGE_NOT_FOUND".into())
+    );
 }
 
 #[tokio::test]
@@ -205,9 +244,25 @@ async fn key_holders_create_read_guard_and_delete() {
     let document = created.expect(201);
     assert_eq!(
         keys(&document),
-        ["content", "contentHash", "createdAt", "createdBy", "extension", "fileName", "id", "indexing", "mimeType", "size", "title", "updatedAt"]
+        [
+            "content",
+            "contentHash",
+            "createdAt",
+            "createdBy",
+            "extension",
+            "fileName",
+            "id",
+            "indexing",
+            "mimeType",
+            "size",
+            "title",
+            "updatedAt"
+        ]
     );
-    assert_eq!((&document["content"], &document["contentHash"], &document["indexing"]["status"]), (&Value::Null, &Value::Null, &json!("queued")));
+    assert_eq!(
+        (&document["content"], &document["contentHash"], &document["indexing"]["status"]),
+        (&Value::Null, &Value::Null, &json!("queued"))
+    );
     let read = scene.key.get(&location).await;
     assert_eq!(read.header("etag"), tag);
     assert_eq!(read.json(), document);
@@ -231,7 +286,8 @@ async fn key_holders_create_read_guard_and_delete() {
     let stale = scene.key.clone().with("if-match", &tag).patch(&location, json!({ "title": "Greeting" })).await;
     let current = stale.json()["data"]["etag"].as_str().unwrap().to_owned();
     assert_eq!(stale.refusal(), (412, "PRECONDITION_FAILED".into()));
-    let weak = scene.key.clone().with("if-match", &format!("W/{current}")).patch(&location, json!({ "title": "Hi" })).await;
+    let weak =
+        scene.key.clone().with("if-match", &format!("W/{current}")).patch(&location, json!({ "title": "Hi" })).await;
     assert_eq!(weak.refusal().0, 412);
     let stale = scene.key.patch(&location, json!({ "title": "Hi", "expectedUpdatedAt": 5 })).await;
     assert_eq!(stale.refusal(), (409, "DOCUMENT_STALE".into()));
@@ -251,7 +307,10 @@ async fn key_holders_create_read_guard_and_delete() {
     assert_eq!(scene.key.get("/api/v1/documents?limit=x").await.refusal(), (400, "INVALID_LIMIT".into()));
     scene.key.delete(&location).await.expect(204);
     assert_eq!(scene.key.delete(&location).await.refusal(), (404, "DOCUMENT_NOT_FOUND".into()));
-    assert_eq!(scene.key.post("/api/v1/documents", json!({ "fileId": file })).await.refusal(), (404, "FILE_NOT_FOUND".into()));
+    assert_eq!(
+        scene.key.post("/api/v1/documents", json!({ "fileId": file })).await.refusal(),
+        (404, "FILE_NOT_FOUND".into())
+    );
 }
 
 #[tokio::test]
@@ -265,7 +324,11 @@ async fn inline_text_is_read_back_and_never_indexed() {
     let path = format!("/api/v1/documents/{}", document["id"].as_str().unwrap());
     let retried = scene.key.post(&format!("{path}/retry-indexing"), json!({})).await.expect(200);
     assert_eq!(retried, json!({ "status": "skipped", "reason": "content-only" }));
-    assert_eq!(scene.key.get("/api/v1/documents").await.expect(200)["page"][0]["content"], Value::Null, "lists carry no text");
+    assert_eq!(
+        scene.key.get("/api/v1/documents").await.expect(200)["page"][0]["content"],
+        Value::Null,
+        "lists carry no text"
+    );
     let part = scene.key.clone().with("range", "bytes=0-3").get(&format!("{path}/content")).await;
     assert_eq!((part.status.as_u16(), part.bytes.as_slice()), (206, b"line".as_slice()));
     for _ in 0..9 {
@@ -301,6 +364,9 @@ async fn members_read_and_strangers_find_nothing() {
             let answer = member.get(&format!("/api/app/documents/{id}{path}?orgId={other}")).await;
             assert_eq!(answer.refusal(), (404, "DOCUMENT_NOT_FOUND".into()));
         }
-        assert_eq!(member.delete(&format!("/api/app/documents/{id}?orgId={other}")).await.refusal(), (404, "DOCUMENT_NOT_FOUND".into()));
+        assert_eq!(
+            member.delete(&format!("/api/app/documents/{id}?orgId={other}")).await.refusal(),
+            (404, "DOCUMENT_NOT_FOUND".into())
+        );
     }
 }

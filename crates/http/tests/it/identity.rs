@@ -14,7 +14,10 @@ const PASSWORD: &str = "Blue-Kettle-42";
 async fn owner(world: &World) -> (Client, String) {
     let mut browser = world.browser();
     let done = browser
-        .post("/api/app/setup", json!({ "name": "Ada", "email": "ada@acme.test", "password": PASSWORD, "organizationName": "Acme" }))
+        .post(
+            "/api/app/setup",
+            json!({ "name": "Ada", "email": "ada@acme.test", "password": PASSWORD, "organizationName": "Acme" }),
+        )
         .await
         .expect(200);
     (browser, done["organization"]["id"].as_str().unwrap().to_owned())
@@ -22,7 +25,10 @@ async fn owner(world: &World) -> (Client, String) {
 
 /// A member, added by `owner` and signed in.
 async fn member(world: &World, owner: &mut Client, org: &str, email: &str, role: &str) -> (Client, String) {
-    let added = owner.post(&format!("/api/app/members?orgId={org}"), json!({ "email": email, "role": role, "password": PASSWORD })).await.expect(201);
+    let added = owner
+        .post(&format!("/api/app/members?orgId={org}"), json!({ "email": email, "role": role, "password": PASSWORD }))
+        .await
+        .expect(201);
     let mut browser = world.browser();
     browser.post("/api/auth/sign-in/email", json!({ "email": email, "password": PASSWORD })).await.expect(200);
     (browser, added["userId"].as_str().unwrap().to_owned())
@@ -41,11 +47,26 @@ async fn setup_signs_the_owner_in() {
     let before = browser.get("/api/app/session").await.expect(200);
     assert_eq!(
         keys(&before),
-        ["activeOrganizationId", "canCreateOrganization", "demoAvailable", "organizations", "setupRequired", "setupTokenRequired", "user", "version"]
+        [
+            "activeOrganizationId",
+            "canCreateOrganization",
+            "demoAvailable",
+            "organizations",
+            "setupRequired",
+            "setupTokenRequired",
+            "user",
+            "version"
+        ]
     );
-    assert_eq!((&before["user"], &before["setupRequired"], &before["setupTokenRequired"]), (&Value::Null, &json!(true), &json!(false)));
+    assert_eq!(
+        (&before["user"], &before["setupRequired"], &before["setupTokenRequired"]),
+        (&Value::Null, &json!(true), &json!(false))
+    );
     let answer = browser
-        .post("/api/app/setup", json!({ "name": "Ada", "email": "Ada@Acme.test", "password": PASSWORD, "organizationName": "Acme" }))
+        .post(
+            "/api/app/setup",
+            json!({ "name": "Ada", "email": "Ada@Acme.test", "password": PASSWORD, "organizationName": "Acme" }),
+        )
         .await;
     let cookie = answer.header("set-cookie").to_owned();
     assert!(cookie.contains("; Path=/; HttpOnly; SameSite=Lax; Max-Age="), "{cookie}");
@@ -58,7 +79,13 @@ async fn setup_signs_the_owner_in() {
     assert_eq!(session["activeOrganizationId"], done["organization"]["id"]);
     assert_eq!(session["organizations"], json!([done["organization"]]));
     assert_eq!(session["setupRequired"], false);
-    let again = world.browser().post("/api/app/setup", json!({ "name": "B", "email": "b@b.test", "password": PASSWORD, "organizationName": "B" })).await;
+    let again = world
+        .browser()
+        .post(
+            "/api/app/setup",
+            json!({ "name": "B", "email": "b@b.test", "password": PASSWORD, "organizationName": "B" }),
+        )
+        .await;
     assert_eq!(again.refusal(), (409, "SETUP_ALREADY_DONE".into()));
 }
 
@@ -76,15 +103,24 @@ async fn setup_from_elsewhere_needs_the_token() {
         assert_eq!(browser.get("/api/app/session").await.expect(200)["setupTokenRequired"], true);
         assert_eq!(browser.post("/api/app/setup", form.clone()).await.refusal(), (403, "SETUP_TOKEN_REQUIRED".into()));
         let sign_up = json!({ "name": "Ada", "email": "ada@acme.test", "password": PASSWORD });
-        assert_eq!(browser.post("/api/auth/sign-up/email", sign_up).await.refusal(), (403, "SETUP_TOKEN_REQUIRED".into()));
+        assert_eq!(
+            browser.post("/api/auth/sign-up/email", sign_up).await.refusal(),
+            (403, "SETUP_TOKEN_REQUIRED".into())
+        );
     }
 }
 
 #[tokio::test]
 async fn a_site_on_https_gets_a_secure_cookie() {
-    let world = World::with(IdentityConfig { allow_open_sign_up: true, ..IdentityConfig::default() }, "https://tale.example.org").await;
+    let world = World::with(
+        IdentityConfig { allow_open_sign_up: true, ..IdentityConfig::default() },
+        "https://tale.example.org",
+    )
+    .await;
     let mut browser = world.browser().with("origin", "https://tale.example.org");
-    let answer = browser.post("/api/auth/sign-up/email", json!({ "name": "Ada", "email": "ada@acme.test", "password": PASSWORD })).await;
+    let answer = browser
+        .post("/api/auth/sign-up/email", json!({ "name": "Ada", "email": "ada@acme.test", "password": PASSWORD }))
+        .await;
     assert!(answer.header("set-cookie").contains("; Secure"), "{answer:?}");
     assert_eq!(keys(&answer.expect(200)), ["user"]);
 }
@@ -95,13 +131,19 @@ async fn the_first_account_by_sign_up_makes_its_organization() {
     let mut browser = world.browser();
     let sign_up = |email: &str| json!({ "name": "Ada", "email": email, "password": PASSWORD });
     browser.post("/api/auth/sign-up/email", sign_up("ada@acme.test")).await.expect(200);
-    assert_eq!(world.browser().post("/api/auth/sign-up/email", sign_up("b@acme.test")).await.refusal(), (403, "SIGN_UP_DISABLED".into()));
+    assert_eq!(
+        world.browser().post("/api/auth/sign-up/email", sign_up("b@acme.test")).await.refusal(),
+        (403, "SIGN_UP_DISABLED".into())
+    );
     let session = browser.get("/api/app/session").await.expect(200);
     assert_eq!((&session["organizations"], &session["activeOrganizationId"]), (&json!([]), &Value::Null));
     let org = browser.post("/api/app/organizations", json!({ "name": "Acme Widgets" })).await.expect(201);
     assert_eq!((keys(&org), &org["slug"]), (vec!["id", "name", "slug"], &json!("acme-widgets")));
     let key = browser
-        .post(&format!("/api/app/api-keys?orgId={}", org["id"].as_str().unwrap()), json!({ "name": "CI", "expiresInDays": null }))
+        .post(
+            &format!("/api/app/api-keys?orgId={}", org["id"].as_str().unwrap()),
+            json!({ "name": "CI", "expiresInDays": null }),
+        )
         .await
         .expect(201);
     assert_eq!((keys(&key), &key["expiresAt"]), (vec!["expiresAt", "id", "key", "name"], &Value::Null));
@@ -118,10 +160,13 @@ async fn sign_in_and_out() {
     let (_, org) = owner(&world).await;
     let mut browser = world.browser();
     let wrong = browser.post("/api/auth/sign-in/email", json!({ "email": "ada@acme.test", "password": "no" })).await;
-    let unknown = browser.post("/api/auth/sign-in/email", json!({ "email": "nobody@acme.test", "password": "no" })).await;
+    let unknown =
+        browser.post("/api/auth/sign-in/email", json!({ "email": "nobody@acme.test", "password": "no" })).await;
     assert_eq!(wrong.refusal(), (401, "INVALID_CREDENTIALS".into()));
     assert_eq!(wrong.bytes, unknown.bytes);
-    let answer = browser.post("/api/auth/sign-in/email", json!({ "email": "ada@acme.test", "password": PASSWORD, "rememberMe": false })).await;
+    let answer = browser
+        .post("/api/auth/sign-in/email", json!({ "email": "ada@acme.test", "password": PASSWORD, "rememberMe": false }))
+        .await;
     assert!(!answer.header("set-cookie").contains("Max-Age"));
     assert_eq!(answer.expect(200)["redirect"], format!("/dashboard/{org}/chat"));
     browser.get("/api/app/account").await.expect(200);
@@ -137,14 +182,21 @@ async fn a_lockout_says_when_to_come_back() {
     owner(&world).await;
     let mut browser = world.browser();
     for _ in 0..5 {
-        browser.post("/api/auth/sign-in/email", json!({ "email": "ada@acme.test", "password": "no" })).await.expect(401);
+        browser
+            .post("/api/auth/sign-in/email", json!({ "email": "ada@acme.test", "password": "no" }))
+            .await
+            .expect(401);
     }
-    let locked = browser.post("/api/auth/sign-in/email", json!({ "email": "ada@acme.test", "password": PASSWORD })).await;
+    let locked =
+        browser.post("/api/auth/sign-in/email", json!({ "email": "ada@acme.test", "password": PASSWORD })).await;
     assert_eq!(locked.header("retry-after"), "1");
     assert_eq!(locked.json()["data"]["retryAfterMs"], 1000);
     assert_eq!(locked.refusal(), (429, "SIGN_IN_LOCKED".into()));
     world.clock.advance(Duration::from_secs(1));
-    browser.post("/api/auth/sign-in/email", json!({ "email": "ada@acme.test", "password": PASSWORD })).await.expect(200);
+    browser
+        .post("/api/auth/sign-in/email", json!({ "email": "ada@acme.test", "password": PASSWORD }))
+        .await
+        .expect(200);
 }
 
 #[tokio::test]
@@ -156,7 +208,10 @@ async fn changes_come_from_our_own_pages() {
         browser.clone().without("origin"),
         browser.clone().with("origin", "null"),
     ] {
-        assert_eq!(foreign.patch("/api/app/account", json!({ "name": "X" })).await.refusal(), (403, "ORIGIN_FORBIDDEN".into()));
+        assert_eq!(
+            foreign.patch("/api/app/account", json!({ "name": "X" })).await.refusal(),
+            (403, "ORIGIN_FORBIDDEN".into())
+        );
         let sign_in = json!({ "email": "ada@acme.test", "password": PASSWORD });
         assert_eq!(foreign.post("/api/auth/sign-in/email", sign_in).await.refusal(), (403, "ORIGIN_FORBIDDEN".into()));
         foreign.get("/api/app/account").await.expect(200);
@@ -175,7 +230,8 @@ async fn the_account_and_its_sessions() {
         account["passwordPolicy"],
         json!({ "minLength": 12, "requireUpper": true, "requireLower": true, "requireDigit": true, "requireSpecial": true })
     );
-    let weak = browser.post("/api/app/account/password", json!({ "currentPassword": PASSWORD, "newPassword": "abc" })).await;
+    let weak =
+        browser.post("/api/app/account/password", json!({ "currentPassword": PASSWORD, "newPassword": "abc" })).await;
     assert_eq!(weak.json()["data"]["failed"], json!(["length", "upper", "digit", "special"]));
     assert_eq!(weak.refusal(), (400, "PASSWORD_POLICY".into()));
     let mut second = world.browser().with("user-agent", "Second browser");
@@ -192,7 +248,10 @@ async fn the_account_and_its_sessions() {
         assert_eq!(answer.refusal(), (404, "SESSION_NOT_FOUND".into()));
     }
     browser.post("/api/app/account/sessions/end-others", json!({})).await.expect(204);
-    browser.post("/api/app/account/password", json!({ "currentPassword": PASSWORD, "newPassword": "Green-Kettle-43" })).await.expect(204);
+    browser
+        .post("/api/app/account/password", json!({ "currentPassword": PASSWORD, "newPassword": "Green-Kettle-43" }))
+        .await
+        .expect(204);
     browser.get("/api/app/account").await.expect(401);
 }
 
@@ -208,7 +267,10 @@ async fn members_are_managed_by_admins() {
     let nonsense = editor.patch(&path, json!({ "role": "emperor" })).await;
     assert_eq!(nonsense.refusal(), (403, "MEMBER_ROLE_UPDATE_FORBIDDEN".into()));
     assert_eq!(editor.delete(&path).await.refusal(), (403, "MEMBER_REMOVE_FORBIDDEN".into()));
-    assert_eq!(editor.post(&format!("/api/app/members?orgId={org}"), json!({})).await.refusal(), (403, "ORG_FORBIDDEN".into()));
+    assert_eq!(
+        editor.post(&format!("/api/app/members?orgId={org}"), json!({})).await.refusal(),
+        (403, "ORG_FORBIDDEN".into())
+    );
     let bad = boss.patch(&path, json!({ "role": "emperor" })).await;
     assert_eq!(bad.json()["data"]["issues"][0]["path"], "role");
     assert_eq!(boss.patch(&path, json!({ "role": "developer" })).await.expect(200)["role"], "developer");
@@ -224,7 +286,8 @@ async fn members_are_managed_by_admins() {
     boss.patch(&path, json!({ "role": "admin" })).await.expect(200);
     boss.post(&format!("/api/app/members/{editor_id}/transfer-ownership?orgId={org}"), json!({})).await.expect(204);
     assert_eq!(editor.get(&format!("/api/app/permissions?orgId={org}")).await.expect(200)["role"], "owner");
-    let renamed = editor.patch(&format!("/api/app/organizations/{org}"), json!({ "name": "Acme Two" })).await.expect(200);
+    let renamed =
+        editor.patch(&format!("/api/app/organizations/{org}"), json!({ "name": "Acme Two" })).await.expect(200);
     assert_eq!((&renamed["name"], &renamed["slug"]), (&json!("Acme Two"), &json!("acme")));
 }
 
@@ -236,7 +299,11 @@ async fn the_permissions_read_is_the_table() {
     for role in [Role::Member, Role::Editor, Role::Developer, Role::Admin] {
         boss.patch(&format!("/api/app/members/{id}?orgId={org}"), json!({ "role": role.text() })).await.expect(200);
         let permissions = someone.get(&format!("/api/app/permissions?orgId={org}")).await.expect(200);
-        let expected: Vec<&str> = Capability::ALL.iter().filter(|capability| role.can(**capability)).map(|capability| capability.text()).collect();
+        let expected: Vec<&str> = Capability::ALL
+            .iter()
+            .filter(|capability| role.can(**capability))
+            .map(|capability| capability.text())
+            .collect();
         assert_eq!(permissions, json!({ "role": role.text(), "capabilities": expected }));
     }
 }
@@ -250,7 +317,10 @@ async fn foreign_organizations_are_refused_whatever_their_name() {
             let answer = boss.get(&format!("/api/app/{path}?orgId={org}")).await;
             assert_eq!(answer.refusal(), (403, "ORG_FORBIDDEN".into()), "{path} {org}");
         }
-        assert_eq!(boss.patch(&format!("/api/app/organizations/{org}"), json!({ "name": "X" })).await.refusal(), (403, "ORG_FORBIDDEN".into()));
+        assert_eq!(
+            boss.patch(&format!("/api/app/organizations/{org}"), json!({ "name": "X" })).await.refusal(),
+            (403, "ORG_FORBIDDEN".into())
+        );
     }
     // Without `orgId` the session's active organization is meant.
     boss.get("/api/app/members").await.expect(200);
@@ -269,7 +339,10 @@ async fn preferences_are_replaced_as_a_whole() {
     for (body, at) in [
         (json!({ "theme": "dark", "customInstructions": { "enabled": true, "text": "" } }), "locale"),
         (json!({ "locale": "it", "theme": "dark", "customInstructions": { "enabled": true, "text": "" } }), "locale"),
-        (json!({ "locale": null, "theme": "dark", "customInstructions": { "enabled": true, "text": "x".repeat(3201) } }), "customInstructions.text"),
+        (
+            json!({ "locale": null, "theme": "dark", "customInstructions": { "enabled": true, "text": "x".repeat(3201) } }),
+            "customInstructions.text",
+        ),
     ] {
         let refused = browser.put(&path, body).await;
         assert_eq!(refused.json()["data"]["issues"][0]["path"], at);
@@ -282,7 +355,11 @@ async fn keys_open_the_other_door() {
     let world = World::new().await;
     let (mut boss, org) = owner(&world).await;
     let path = format!("/api/app/api-keys?orgId={org}");
-    for body in [json!({ "name": "CI" }), json!({ "name": "CI", "expiresInDays": 0 }), json!({ "name": " ", "expiresInDays": 7 })] {
+    for body in [
+        json!({ "name": "CI" }),
+        json!({ "name": "CI", "expiresInDays": 0 }),
+        json!({ "name": " ", "expiresInDays": 7 }),
+    ] {
         assert_eq!(boss.post(&path, body).await.refusal(), (400, "INVALID_BODY".into()));
     }
     let made = boss.post(&path, json!({ "name": "CI", "expiresInDays": 30 })).await.expect(201);
@@ -303,7 +380,10 @@ async fn keys_open_the_other_door() {
         assert_eq!(answer.refusal(), (401, "UNAUTHORIZED".into()));
     }
     assert_eq!(world.key(secret).get("/api/v1/nothing").await.refusal(), (404, "NOT_FOUND".into()));
-    assert_eq!(world.key(secret).with("x-organization-slug", "nowhere").get("/api/v1/me").await.refusal(), (404, "ORG_SLUG_INVALID".into()));
+    assert_eq!(
+        world.key(secret).with("x-organization-slug", "nowhere").get("/api/v1/me").await.refusal(),
+        (404, "ORG_SLUG_INVALID".into())
+    );
     boss.delete(&format!("/api/app/api-keys/{}?orgId={org}", made["id"].as_str().unwrap())).await.expect(204);
     assert_eq!(world.key(secret).get("/api/v1/me").await.refusal(), (401, "UNAUTHORIZED".into()));
     let (mut editor, _) = member(&world, &mut boss, &org, "ed@acme.test", "editor").await;

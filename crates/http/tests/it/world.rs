@@ -48,7 +48,12 @@ impl Embedder for NoEmbedding {
         Box::pin(async { Ok(None) })
     }
 
-    fn embed<'a>(&'a self, _org: OrgId, texts: &'a [String], _purpose: Purpose) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {
+    fn embed<'a>(
+        &'a self,
+        _org: OrgId,
+        texts: &'a [String],
+        _purpose: Purpose,
+    ) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {
         Box::pin(async move { panic!("{} texts were to be embedded without a model", texts.len()) })
     }
 }
@@ -62,7 +67,10 @@ impl World {
         let db = TestDb::new().await;
         let clock = Arc::new(ManualClock::new(SystemClock.now()));
         let folder = tempfile::tempdir().unwrap();
-        let store = Running::start(embedded::service(&folder.path().join("objects"), "tale", &"secret".into()).unwrap()).await.unwrap();
+        let store =
+            Running::start(embedded::service(&folder.path().join("objects"), "tale", &"secret".into()).unwrap())
+                .await
+                .unwrap();
         let blobs = Blobs::new(
             StoreConfig {
                 endpoint: store.endpoint.clone(),
@@ -80,7 +88,8 @@ impl World {
         .unwrap();
         blobs.ensure_bucket().await.unwrap();
         let cost = HashCost { memory_kib: 64, passes: 1, lanes: 1, concurrent: 4, waiting: 64 };
-        let identity = Identity::new(db.app.clone(), clock.clone(), IdentityConfig { hash_cost: cost, ..config }).unwrap();
+        let identity =
+            Identity::new(db.app.clone(), clock.clone(), IdentityConfig { hash_cost: cost, ..config }).unwrap();
         let models = Models::new(ModelsConfig {
             pool: db.app.clone(),
             clock: clock.clone(),

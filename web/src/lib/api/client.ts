@@ -8,11 +8,7 @@
 import createClient from 'openapi-fetch';
 import { connectivity } from '#lib/live/connectivity.svelte.ts';
 import { ApiProblem, NETWORK } from './problem.ts';
-import type { paths as ContentPaths } from './schema-content.ts';
-import type { paths as GeneratedPaths } from './schema.ts';
-
-/** The generated contract; chat and documents refine it where JSON parts have more shape than it can say. */
-type paths = Omit<GeneratedPaths, keyof ContentPaths> & ContentPaths;
+import type { paths } from './schema.ts';
 
 /** `fetch` that tells the connectivity watch whether the server could be reached. Cancelled calls say nothing. */
 async function watchedFetch(request: Request): Promise<Response> {

@@ -1,4 +1,4 @@
-/* Generated from the API contract by `npm run api`. Do not edit. */
+/* Generated from the API contract (sha256 32897d736eec53612f311b9311804ff676961f03395c69672938afe87cb757bb) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -20,12 +20,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Account"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -49,12 +55,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Account"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         trace?: never;
@@ -84,10 +98,18 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -115,12 +137,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["AccountSessions"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -152,10 +180,17 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -188,10 +223,18 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -220,12 +263,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["ApiKeys"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -247,12 +296,20 @@ export interface paths {
             responses: {
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["CreatedApiKey"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -287,10 +344,18 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -308,7 +373,9 @@ export interface paths {
         /** How far an attachment is. */
         get: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
                     fileId: components["schemas"]["FileId"];
@@ -319,12 +386,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["AttachmentView"];
+                        "application/json": components["schemas"]["AttachmentStatus"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -345,7 +419,9 @@ export interface paths {
         /** Models, the person's pick and the state of search. */
         get: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path?: never;
                 cookie?: never;
@@ -354,12 +430,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["ComposerView"];
+                        "application/json": components["schemas"]["Composer"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -381,23 +463,33 @@ export interface paths {
         /** Remembers the person's model for the next fresh chat. */
         put: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path?: never;
                 cookie?: never;
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["PickBody"];
+                    "application/json": components["schemas"]["ChatPickRequest"];
                 };
             };
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         post?: never;
@@ -417,7 +509,17 @@ export interface paths {
         /** The person's chats, newest activity first. */
         get: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                    /** @description The archived ones instead. */
+                    archived?: boolean;
+                    /** @description Words of the title. */
+                    search?: string;
+                    /** @description Continues a list. */
+                    cursor?: string;
+                    /** @description Rows per page, 1–100 (50). */
+                    limit?: number;
+                };
                 header?: never;
                 path?: never;
                 cookie?: never;
@@ -426,37 +528,53 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["ThreadPage"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
         /** Creates an empty chat. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path?: never;
                 cookie?: never;
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["CreateThread"];
+                    "application/json": components["schemas"]["CreateThreadRequest"];
                 };
             };
             responses: {
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["ThreadView"];
+                        "application/json": components["schemas"]["Thread"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -477,7 +595,9 @@ export interface paths {
         /** Archives all open chats of the person. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path?: never;
                 cookie?: never;
@@ -486,12 +606,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["BulkView"];
+                        "application/json": components["schemas"]["BulkResult"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -512,7 +639,9 @@ export interface paths {
         /** Moves all chats of the person to the trash. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path?: never;
                 cookie?: never;
@@ -521,12 +650,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["BulkView"];
+                        "application/json": components["schemas"]["BulkResult"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -547,25 +683,35 @@ export interface paths {
         /** Sends the first message of a new chat. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path?: never;
                 cookie?: never;
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["SendBody"];
+                    "application/json": components["schemas"]["SendRequest"];
                 };
             };
             responses: {
                 202: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["AcceptedView"];
+                        "application/json": components["schemas"]["Accepted"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -574,7 +720,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/chat/threads/{threadId}": {
+    "/api/app/chat/threads/{id}": {
         parameters: {
             query?: never;
             header?: never;
@@ -584,10 +730,12 @@ export interface paths {
         /** One chat. */
         get: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
+                    id: components["schemas"]["ThreadId"];
                 };
                 cookie?: never;
             };
@@ -595,12 +743,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["ThreadView"];
+                        "application/json": components["schemas"]["Thread"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -608,10 +763,12 @@ export interface paths {
         /** Moves a chat to the trash. */
         delete: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
+                    id: components["schemas"]["ThreadId"];
                 };
                 cookie?: never;
             };
@@ -619,10 +776,18 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -630,32 +795,43 @@ export interface paths {
         /** Renames, archives, pins or marks a chat. */
         patch: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
+                    id: components["schemas"]["ThreadId"];
                 };
                 cookie?: never;
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["ChangeThread"];
+                    "application/json": components["schemas"]["ChangeThreadRequest"];
                 };
             };
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["ThreadView"];
+                        "application/json": components["schemas"]["Thread"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         trace?: never;
     };
-    "/api/app/chat/threads/{threadId}/export": {
+    "/api/app/chat/threads/{id}/export": {
         parameters: {
             query?: never;
             header?: never;
@@ -665,10 +841,16 @@ export interface paths {
         /** The chat as a Markdown file. */
         get: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                    /** @description `markdown`. */
+                    format?: string;
+                    /** @description Only these messages, separated by commas. */
+                    messages?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
+                    id: components["schemas"]["ThreadId"];
                 };
                 cookie?: never;
             };
@@ -676,12 +858,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "text/markdown": string;
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -692,7 +881,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/chat/threads/{threadId}/fork": {
+    "/api/app/chat/threads/{id}/fork": {
         parameters: {
             query?: never;
             header?: never;
@@ -704,10 +893,12 @@ export interface paths {
         /** Copies the chat up to a reply into a new one. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
+                    id: components["schemas"]["ThreadId"];
                 };
                 cookie?: never;
             };
@@ -719,12 +910,21 @@ export interface paths {
             responses: {
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["ThreadView"];
+                        "application/json": components["schemas"]["Thread"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -733,7 +933,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/chat/threads/{threadId}/messages": {
+    "/api/app/chat/threads/{id}/messages": {
         parameters: {
             query?: never;
             header?: never;
@@ -743,10 +943,12 @@ export interface paths {
         /** The messages of the version on screen, oldest first. */
         get: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
+                    id: components["schemas"]["ThreadId"];
                 };
                 cookie?: never;
             };
@@ -754,39 +956,57 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["MessageList"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
         /** Sends a message; the reply is written detached from this request. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
+                    id: components["schemas"]["ThreadId"];
                 };
                 cookie?: never;
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["SendBody"];
+                    "application/json": components["schemas"]["SendRequest"];
                 };
             };
             responses: {
                 202: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["AcceptedView"];
+                        "application/json": components["schemas"]["Accepted"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -795,7 +1015,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/chat/threads/{threadId}/messages/{messageId}/edit": {
+    "/api/app/chat/threads/{id}/messages/{mid}/edit": {
         parameters: {
             query?: never;
             header?: never;
@@ -807,28 +1027,39 @@ export interface paths {
         /** Asks with other words, as a new version of the turn. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
-                    messageId: components["schemas"]["MessageId"];
+                    id: components["schemas"]["ThreadId"];
+                    mid: components["schemas"]["MessageId"];
                 };
                 cookie?: never;
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["SendBody"];
+                    "application/json": components["schemas"]["SendRequest"];
                 };
             };
             responses: {
                 202: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["AcceptedView"];
+                        "application/json": components["schemas"]["Accepted"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -837,7 +1068,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/chat/threads/{threadId}/messages/{messageId}/feedback": {
+    "/api/app/chat/threads/{id}/messages/{mid}/feedback": {
         parameters: {
             query?: never;
             header?: never;
@@ -848,26 +1079,37 @@ export interface paths {
         /** Rates a reply. */
         put: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
-                    messageId: components["schemas"]["MessageId"];
+                    id: components["schemas"]["ThreadId"];
+                    mid: components["schemas"]["MessageId"];
                 };
                 cookie?: never;
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["FeedbackBody"];
+                    "application/json": components["schemas"]["FeedbackRequest"];
                 };
             };
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         post?: never;
@@ -877,7 +1119,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/chat/threads/{threadId}/messages/{messageId}/retry": {
+    "/api/app/chat/threads/{id}/messages/{mid}/retry": {
         parameters: {
             query?: never;
             header?: never;
@@ -889,28 +1131,39 @@ export interface paths {
         /** Asks the same again, as a new version of the turn. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
-                    messageId: components["schemas"]["MessageId"];
+                    id: components["schemas"]["ThreadId"];
+                    mid: components["schemas"]["MessageId"];
                 };
                 cookie?: never;
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["RetryBody"];
+                    "application/json": components["schemas"]["RetryRequest"];
                 };
             };
             responses: {
                 202: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["AcceptedView"];
+                        "application/json": components["schemas"]["Accepted"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -919,7 +1172,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/chat/threads/{threadId}/restore": {
+    "/api/app/chat/threads/{id}/restore": {
         parameters: {
             query?: never;
             header?: never;
@@ -931,10 +1184,12 @@ export interface paths {
         /** Takes a chat out of the trash. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
+                    id: components["schemas"]["ThreadId"];
                 };
                 cookie?: never;
             };
@@ -942,12 +1197,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["ThreadView"];
+                        "application/json": components["schemas"]["Thread"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -956,7 +1219,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/chat/threads/{threadId}/stop": {
+    "/api/app/chat/threads/{id}/stop": {
         parameters: {
             query?: never;
             header?: never;
@@ -968,10 +1231,12 @@ export interface paths {
         /** Stops the reply that is being written. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
+                    id: components["schemas"]["ThreadId"];
                 };
                 cookie?: never;
             };
@@ -979,12 +1244,20 @@ export interface paths {
             responses: {
                 202: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["StoppingView"];
+                        "application/json": components["schemas"]["Stopping"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -993,7 +1266,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/chat/threads/{threadId}/versions": {
+    "/api/app/chat/threads/{id}/versions": {
         parameters: {
             query?: never;
             header?: never;
@@ -1005,10 +1278,12 @@ export interface paths {
         /** Shows another version of a turn. */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    orgId?: string;
+                };
                 header?: never;
                 path: {
-                    threadId: components["schemas"]["ThreadId"];
+                    id: components["schemas"]["ThreadId"];
                 };
                 cookie?: never;
             };
@@ -1020,12 +1295,21 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["MessageList"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -1061,10 +1345,18 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -1089,12 +1381,21 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Credential"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         trace?: never;
@@ -1112,13 +1413,13 @@ export interface paths {
                 query?: {
                     orgId?: string;
                     /** @description Part of the title or the file's name. */
-                    search?: string | null;
+                    search?: string;
                     /** @description Only those in this state. */
                     status?: ("pending" | "queued" | "running" | "completed" | "failed" | "unsupported" | "skipped") | null;
                     /** @description Continues a list. */
-                    cursor?: string | null;
+                    cursor?: string;
                     /** @description Rows per page, 1–100 (50). */
-                    limit?: number | null;
+                    limit?: number;
                 };
                 header?: never;
                 path?: never;
@@ -1128,12 +1429,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["DocumentPage"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -1155,6 +1462,7 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
@@ -1163,12 +1471,20 @@ export interface paths {
                 };
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Document"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -1200,12 +1516,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Document"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -1226,10 +1549,18 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -1254,12 +1585,21 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Document"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         trace?: never;
@@ -1277,7 +1617,7 @@ export interface paths {
                 query?: {
                     orgId?: string;
                     /** @description `1`: as a download. */
-                    download?: number | null;
+                    download?: number;
                 };
                 header?: never;
                 path: {
@@ -1289,6 +1629,7 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
@@ -1297,6 +1638,7 @@ export interface paths {
                 };
                 206: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
@@ -1307,12 +1649,18 @@ export interface paths {
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
                 416: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -1347,12 +1695,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Passage"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -1388,12 +1743,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Document"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -1427,12 +1790,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Retried"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -1454,9 +1825,9 @@ export interface paths {
                 query?: {
                     orgId?: string;
                     /** @description Where to begin, in Unicode scalar values (0). */
-                    offset?: number | null;
+                    offset?: number;
                     /** @description How much, 1–200,000 (50,000). */
-                    limit?: number | null;
+                    limit?: number;
                 };
                 header?: never;
                 path: {
@@ -1468,12 +1839,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["TextPart"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -1497,7 +1875,7 @@ export interface paths {
                 query?: {
                     orgId?: string;
                     /** @description `1`: as a download. */
-                    download?: number | null;
+                    download?: number;
                 };
                 header?: never;
                 path: {
@@ -1509,6 +1887,7 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
@@ -1517,6 +1896,7 @@ export interface paths {
                 };
                 206: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
@@ -1527,12 +1907,18 @@ export interface paths {
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
                 416: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -1564,12 +1950,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["EmbeddingSettings"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         /** Chooses the embedding model; documents without its vectors are queued. */
@@ -1590,12 +1982,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["EmbeddingChosen"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         post?: never;
@@ -1613,10 +2013,17 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -1645,12 +2052,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Members"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -1672,12 +2085,20 @@ export interface paths {
             responses: {
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["AddedMember"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -1712,10 +2133,18 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -1740,12 +2169,21 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Member"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         trace?: never;
@@ -1775,10 +2213,18 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -1812,12 +2258,20 @@ export interface paths {
             responses: {
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Organization"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -1857,12 +2311,21 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Organization"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         trace?: never;
@@ -1888,12 +2351,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Permissions"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -1925,12 +2394,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Preferences"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         /** Replaces the person's preferences. */
@@ -1951,12 +2426,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Preferences"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         post?: never;
@@ -1987,12 +2470,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Providers"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -2014,12 +2503,20 @@ export interface paths {
             responses: {
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Provider"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2051,12 +2548,19 @@ export interface paths {
             responses: {
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Provider"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2092,12 +2596,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["DiscoveredModels"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2133,10 +2645,18 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -2161,12 +2681,21 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Provider"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         trace?: never;
@@ -2200,12 +2729,21 @@ export interface paths {
             responses: {
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Credential"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2239,12 +2777,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["RefreshedCatalog"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2282,12 +2828,21 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["ProviderTest"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2307,8 +2862,10 @@ export interface paths {
         get: {
             parameters: {
                 query: {
+                    orgId?: string;
+                    /** @description What is looked for, at most 200 characters. */
                     q: string;
-                    scope?: string;
+                    scope?: "all" | "chats";
                 };
                 header?: never;
                 path?: never;
@@ -2318,12 +2875,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["FoundView"];
+                        "application/json": components["schemas"]["SearchResults"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -2353,12 +2916,16 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Session"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -2394,12 +2961,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["SetupDone"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2435,12 +3010,20 @@ export interface paths {
             responses: {
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["UploadSlot"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2474,12 +3057,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["SignInDone"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2509,10 +3100,17 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2546,12 +3144,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["SignedUp"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2607,11 +3213,14 @@ export interface paths {
             parameters: {
                 query?: {
                     /** @description Continues a list. */
-                    cursor?: string | null;
+                    cursor?: string;
                     /** @description Rows per page, 1–100 (50). */
-                    limit?: number | null;
+                    limit?: number;
                 };
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path?: never;
                 cookie?: never;
             };
@@ -2619,12 +3228,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["ApiDocumentPage"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -2632,7 +3248,10 @@ export interface paths {
         post: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path?: never;
                 cookie?: never;
             };
@@ -2644,6 +3263,8 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
@@ -2652,12 +3273,21 @@ export interface paths {
                 };
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["ApiDocument"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2677,7 +3307,10 @@ export interface paths {
         get: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     id: string;
                 };
@@ -2687,12 +3320,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["ApiDocument"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -2701,7 +3342,10 @@ export interface paths {
         delete: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     id: string;
                 };
@@ -2711,10 +3355,19 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -2726,7 +3379,10 @@ export interface paths {
         patch: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     id: string;
                 };
@@ -2740,18 +3396,28 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["ApiDocument"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
                 412: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         trace?: never;
@@ -2767,7 +3433,10 @@ export interface paths {
         get: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     id: string;
                 };
@@ -2777,6 +3446,8 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
@@ -2785,6 +3456,8 @@ export interface paths {
                 };
                 206: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content?: never;
@@ -2795,12 +3468,18 @@ export interface paths {
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
                 416: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -2824,7 +3503,10 @@ export interface paths {
         post: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     id: string;
                 };
@@ -2834,12 +3516,21 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["ApiRetried"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2861,24 +3552,36 @@ export interface paths {
         post: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path?: never;
                 cookie?: never;
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["Search"];
+                    "application/json": components["schemas"]["SearchRequest"];
                 };
             };
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["SearchView"];
+                        "application/json": components["schemas"]["SearchAnswer"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -2898,7 +3601,10 @@ export interface paths {
         get: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path?: never;
                 cookie?: never;
             };
@@ -2906,12 +3612,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["Me"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -2933,7 +3646,10 @@ export interface paths {
         get: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path?: never;
                 cookie?: never;
             };
@@ -2941,12 +3657,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["CallableModels"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -2968,11 +3691,17 @@ export interface paths {
         get: {
             parameters: {
                 query?: {
+                    /** @description The archived ones instead. */
                     archived?: boolean;
+                    /** @description Continues a list. */
                     cursor?: string;
+                    /** @description Rows per page, 1–100 (50). */
                     limit?: number;
                 };
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path?: never;
                 cookie?: never;
             };
@@ -2980,12 +3709,19 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["ThreadsPage"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -2993,7 +3729,10 @@ export interface paths {
         post: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path?: never;
                 cookie?: never;
             };
@@ -3005,12 +3744,21 @@ export interface paths {
             responses: {
                 201: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["ThreadCreated"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -3030,7 +3778,10 @@ export interface paths {
         get: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     threadId: components["schemas"]["ThreadId"];
                 };
@@ -3040,12 +3791,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["ThreadView"];
+                        "application/json": components["schemas"]["Thread"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -3054,7 +3813,10 @@ export interface paths {
         delete: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     threadId: components["schemas"]["ThreadId"];
                 };
@@ -3064,10 +3826,19 @@ export interface paths {
             responses: {
                 204: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -3076,7 +3847,10 @@ export interface paths {
         patch: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     threadId: components["schemas"]["ThreadId"];
                 };
@@ -3090,12 +3864,22 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["ThreadView"];
+                        "application/json": components["schemas"]["Thread"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         trace?: never;
@@ -3114,11 +3898,17 @@ export interface paths {
         get: {
             parameters: {
                 query?: {
+                    /** @description How much of the text the client holds, in UTF-16 code units. */
                     since?: number;
+                    /** @description How much of the reasoning the client holds, in UTF-16 code units. */
                     reasoningSince?: number;
+                    /** @description `1`: as server-sent events. */
                     stream?: string;
                 };
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     threadId: components["schemas"]["ThreadId"];
                 };
@@ -3128,12 +3918,21 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": Record<string, never>;
+                        "application/json": components["schemas"]["Generation"];
+                        "text/event-stream": string;
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -3142,7 +3941,10 @@ export interface paths {
         delete: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     threadId: components["schemas"]["ThreadId"];
                 };
@@ -3152,12 +3954,21 @@ export interface paths {
             responses: {
                 202: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Cancelling"];
+                        "application/json": components["schemas"]["Stopping"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         options?: never;
@@ -3176,11 +3987,16 @@ export interface paths {
         get: {
             parameters: {
                 query?: {
-                    order?: string;
+                    order?: "asc" | "desc";
+                    /** @description Continues a list. */
                     cursor?: string;
+                    /** @description Rows per page, 1–200 (100). */
                     limit?: number;
                 };
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     threadId: components["schemas"]["ThreadId"];
                 };
@@ -3190,12 +4006,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["MessagesPage"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -3204,7 +4028,9 @@ export interface paths {
             parameters: {
                 query?: never;
                 header?: {
-                    "Idempotency-Key"?: string | null;
+                    "Idempotency-Key"?: string;
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
                 };
                 path: {
                     threadId: components["schemas"]["ThreadId"];
@@ -3219,12 +4045,22 @@ export interface paths {
             responses: {
                 202: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": components["schemas"]["MessageAccepted"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         delete?: never;
@@ -3244,7 +4080,10 @@ export interface paths {
         get: {
             parameters: {
                 query?: never;
-                header?: never;
+                header?: {
+                    /** @description The organization to act in; needed when the key's person belongs to several. */
+                    "X-Organization-Slug"?: string;
+                };
                 path: {
                     threadId: components["schemas"]["ThreadId"];
                     messageId: components["schemas"]["MessageId"];
@@ -3255,12 +4094,20 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["MessageView"];
+                        "application/json": components["schemas"]["Message"];
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -3293,12 +4140,18 @@ export interface paths {
             responses: {
                 200: {
                     headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
                         [name: string]: unknown;
                     };
                     content: {
                         "text/event-stream": string;
                     };
                 };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -3427,7 +4280,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /** @description A turn that was accepted. */
-        AcceptedView: {
+        Accepted: {
             messageId: components["schemas"]["MessageId"];
             model: string;
             providerSlug: string;
@@ -3608,20 +4461,20 @@ export interface components {
         /** @description What came of a retry. */
         ApiRetried: {
             /** @description Why nothing was done: `content-only`, `untracked-blob`, `unsupported` or `in-progress`. */
-            reason?: string | null;
+            reason?: string;
             /** @description `indexing` or `skipped`. */
             status: string;
         };
         /** @description A file on its way into a message. */
-        AttachmentView: {
-            error?: string | null;
+        AttachmentStatus: {
+            error?: string;
             fileId: components["schemas"]["FileId"];
             mediaType: string;
             name: string;
             /** Format: int64 */
             sizeBytes: number;
-            /** @description `processing`, `ready` or `failed`. */
-            state: string;
+            /** @enum {string} */
+            state: "processing" | "ready" | "failed";
         };
         /** @description A person who made something. */
         Author: {
@@ -3634,7 +4487,7 @@ export interface components {
             name: string;
         };
         /** @description What an act on all chats reached. */
-        BulkView: {
+        BulkResult: {
             /** Format: int64 */
             changed: number;
             /** Format: int64 */
@@ -3660,8 +4513,9 @@ export interface components {
              * Format: int32
              * @description In tokens, when known.
              */
-            maxOutputTokens?: number | null;
-            pricing?: components["schemas"]["ModelPricing"] | null;
+            maxOutputTokens?: number;
+            /** @description US dollars per million tokens, where known. */
+            pricing?: components["schemas"]["ModelPricing"];
             providerSlug: string;
             /** @description `demo`, `fast`, `balanced`, `capable`; more may come. */
             tags: string[];
@@ -3669,17 +4523,6 @@ export interface components {
         /** @description The models that can be called. */
         CallableModels: {
             models: components["schemas"]["CallableModel"][];
-        };
-        /** @description A reply that is being stopped. */
-        Cancelling: {
-            messageId: components["schemas"]["MessageId"];
-            status: string;
-        };
-        /** @description What a model can do. */
-        CapabilitiesView: {
-            reasoning: boolean;
-            tools: boolean;
-            vision: boolean;
         };
         /** @description What changes; absent fields stay. */
         ChangeCredentialRequest: {
@@ -3716,11 +4559,41 @@ export interface components {
             version: number;
         };
         /** @description What changes; fields left out stay. */
-        ChangeThread: {
+        ChangeThreadRequest: {
             archived?: boolean | null;
             pinned?: boolean | null;
             title?: string | null;
             unread?: boolean | null;
+        };
+        /** @description A model that may be picked. */
+        ChatModel: {
+            capabilities: components["schemas"]["ChatModelCapabilities"];
+            /** Format: int64 */
+            contextWindow: number;
+            /** @description Whether it is the demo, which quotes documents and is no language model. */
+            demo: boolean;
+            displayName: string;
+            id: string;
+            /** Format: int32 */
+            maxOutputTokens: number | null;
+            providerName: string;
+            providerSlug: string;
+        };
+        /** @description What a model can do. */
+        ChatModelCapabilities: {
+            reasoning: boolean;
+            tools: boolean;
+            vision: boolean;
+        };
+        /** @description A picked model. */
+        ChatPick: {
+            model: string;
+            providerSlug: string;
+        };
+        /** @description A pick; `auto` lets Tale choose per message. */
+        ChatPickRequest: {
+            model: string;
+            providerSlug?: string | null;
         };
         /**
          * Format: uuid
@@ -3735,20 +4608,15 @@ export interface components {
             status: string;
         };
         /** @description What the composer needs. */
-        ComposerView: {
+        Composer: {
             canManageProviders: boolean;
             /** Format: int64 */
             documentsCount: number;
-            models: components["schemas"]["ModelView"][];
-            pick?: components["schemas"]["PickView"] | null;
-            /** @description `hybrid`, or `keywords` while no embedding model is set. */
-            searchMode: string;
+            models: components["schemas"]["ChatModel"][];
+            pick: components["schemas"]["ChatPick"] | null;
+            /** @enum {string} */
+            searchMode: "keywords" | "hybrid";
         };
-        /**
-         * @description What a search reads.
-         * @enum {string}
-         */
-        CorpusWord: "documents" | "web" | "all";
         /** @description A key to make. */
         CreateApiKeyRequest: {
             /**
@@ -3767,7 +4635,7 @@ export interface components {
             title?: string | null;
         };
         /** @description A chat to create. */
-        CreateThread: {
+        CreateThreadRequest: {
             title?: string | null;
         };
         /** @description A file to upload. */
@@ -3804,19 +4672,19 @@ export interface components {
         Credential: {
             authMethod: components["schemas"]["CredentialMethod"];
             enabled: boolean;
-            endpoint?: string | null;
+            endpoint?: string;
             /** Format: uuid */
             id: string;
             /** @description Used when a caller names none. */
             isDefault: boolean;
             /** @description First four and last two characters of the key. */
-            masked?: string | null;
+            masked?: string;
             /** @description Empty = every model. */
             modelAllowlist: string[];
             /** @description Unique in the organization. */
             name: string;
             /** @description The variable of an `env` credential. */
-            secretEnv?: string | null;
+            secretEnv?: string;
             /**
              * Format: int64
              * @description In epoch milliseconds.
@@ -3836,21 +4704,6 @@ export interface components {
             enabled: boolean | null;
             /** @description At most 3,200 characters, kept while they are off. */
             text: string;
-        };
-        /** @description How an answer came about. */
-        DiagnosticsView: {
-            /** @description Candidates that passed the check against live rows. */
-            admitted: number;
-            /** @description False while the keyword index cannot serve. */
-            bm25: boolean;
-            cached: boolean;
-            /** @description False without an embedding model. */
-            dense: boolean;
-            /** @description Admitted candidates per corpus and leg. */
-            legs: {
-                [key: string]: number;
-            };
-            reranked: boolean;
         };
         /**
          * @description A dialect of the OpenAI format.
@@ -3909,11 +4762,6 @@ export interface components {
              */
             total: number;
         };
-        /**
-         * @description How hard the model shall think.
-         * @enum {string}
-         */
-        EffortWord: "low" | "medium" | "high" | "extra" | "max";
         /** @description An embedding model. */
         EmbeddingChoice: {
             /**
@@ -3941,7 +4789,7 @@ export interface components {
         /** @description A known embedding model. */
         EmbeddingModelView: {
             /** Format: int32 */
-            dimensions?: number | null;
+            dimensions?: number;
             id: string;
         };
         /** @description A provider that can make vectors. */
@@ -3959,16 +4807,22 @@ export interface components {
         };
         /** @description Every refusal and fault. Branch on `code`; the sentence is for people. */
         Error: {
-            /** @enum {string} */
+            /**
+             * @description Stable; the list only grows.
+             * @enum {string}
+             */
             code: "INVALID_BODY" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "ORG_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "NOT_FOUND" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "CHAT_TURN_IN_PROGRESS" | "CHAT_THREAD_ARCHIVED" | "CHAT_THREAD_NOT_DIRECT" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "BUSY" | "DRAINING";
+            /** @description Details for some codes, such as `issues`: a list of `{path, message}`. */
             data?: Record<string, never>;
+            /** @description What is wrong and what to do, in English. */
             error: string;
+            /** @description The request, for the people who read the log; with 413, 414, 429 and 5xx. */
             requestId?: string;
         };
         /** @description A rating with its comment; `null` withdraws it. */
-        FeedbackBody: {
+        FeedbackRequest: {
             comment?: string | null;
-            rating?: components["schemas"]["RatingWord"] | null;
+            rating?: components["schemas"]["Rating"] | null;
         };
         /**
          * Format: uuid
@@ -3976,26 +4830,52 @@ export interface components {
          */
         FileId: string;
         /** @description A document in the palette. */
-        FoundDocumentView: {
+        FoundDocument: {
             extension: string;
             id: components["schemas"]["DocumentId"];
             title: string;
         };
         /** @description A chat in the palette. */
-        FoundThreadView: {
+        FoundThread: {
             archived: boolean;
             id: components["schemas"]["ThreadId"];
-            messageId?: components["schemas"]["MessageId"] | null;
+            messageId: components["schemas"]["MessageId"] | null;
             /** @description Words around the match, the match between « and ». */
-            snippet?: string | null;
-            title?: string | null;
+            snippet: string | null;
+            title: string | null;
             /** Format: int64 */
             updatedAt: number;
         };
-        /** @description What the palette shows. */
-        FoundView: {
-            documents: components["schemas"]["FoundDocumentView"][];
-            threads: components["schemas"]["FoundThreadView"][];
+        /** @description What a thread is doing. A client follows the text with `held = held[..textOffset] + text`. */
+        Generation: {
+            messageId: components["schemas"]["MessageId"];
+            /** @enum {string} */
+            status: "queued";
+        } | {
+            cancelRequested: boolean;
+            messageId: components["schemas"]["MessageId"];
+            reasoning: string;
+            /** Format: int64 */
+            reasoningLength: number;
+            /** Format: int64 */
+            reasoningOffset: number;
+            /** @enum {string} */
+            status: "streaming";
+            /** @description The text from `textOffset` on. */
+            text: string;
+            /** Format: int64 */
+            textLength: number;
+            /** Format: int64 */
+            textOffset: number;
+            /** Format: int64 */
+            updatedAt: number;
+        } | {
+            /** @description The reply that ended last. */
+            lastMessageId?: components["schemas"]["MessageId"];
+            /** @description How it ended: `complete`, `cancelled` or `failed`. */
+            lastStatus?: string;
+            /** @enum {string} */
+            status: "idle";
         };
         /** @description The web process lives. */
         Health: {
@@ -4004,58 +4884,22 @@ export interface components {
             /** @description The release. */
             version: string;
         };
-        /** @description A passage that answers. */
-        HitView: {
-            corpus: components["schemas"]["CorpusWord"];
-            /**
-             * Format: float
-             * @description Reciprocal-rank score, 1 for the first of every leg.
-             */
-            fusedScore: number;
-            id: components["schemas"]["ChunkId"];
-            /**
-             * Format: float
-             * @description BM25 score when it was found by words; comparable within one answer only.
-             */
-            keywordScore?: number | null;
-            /** @description How many legs found it. */
-            legs: number;
-            matchedLegs: components["schemas"]["LegWord"][];
-            /** @description The whole passage. */
-            passage: string;
-            /**
-             * Format: float
-             * @description What the hits are ordered by.
-             */
-            score: number;
-            /**
-             * Format: float
-             * @description Cosine similarity when it was found by meaning.
-             */
-            similarity?: number | null;
-            source: components["schemas"]["SourceView"];
-        };
         /** @description The state of a document in the search index. Branch on `errorCode`, never on `error`. */
         Indexing: {
             /** @description Whether the passages carry vectors; without them the document is found by its words alone. */
             embedded: boolean;
             /** @description What went wrong, as a sentence. */
-            error?: string | null;
+            error?: string;
             /** @description What clients branch on. */
-            errorCode?: string | null;
+            errorCode?: string;
             /**
              * Format: int64
              * @description When it became searchable, in epoch milliseconds.
              */
-            indexedAt?: number | null;
-            progress?: components["schemas"]["Progress"] | null;
+            indexedAt?: number;
+            progress?: components["schemas"]["Progress"];
             status: components["schemas"]["Status"];
         };
-        /**
-         * @description A way a passage was found.
-         * @enum {string}
-         */
-        LegWord: "keyword" | "dense";
         /**
          * @description A language of the interface.
          * @enum {string}
@@ -4136,6 +4980,51 @@ export interface components {
         Members: {
             members: components["schemas"]["Member"][];
         };
+        /** @description A message. Times are epoch milliseconds. */
+        Message: {
+            /**
+             * Format: int32
+             * @description Older messages that did not fit into the model's window; absent = none.
+             */
+            contextDroppedCount?: number;
+            /** Format: int64 */
+            createdAt: number;
+            /**
+             * Format: int64
+             * @description When it was settled.
+             */
+            doneAt?: number;
+            /** @description Why it failed, in readable English. */
+            error?: string;
+            /** @description Why it failed, for branching. */
+            errorCode?: string;
+            /** @enum {string} */
+            feedback?: "up" | "down";
+            /** @enum {string} */
+            finishReason?: "stop" | "length" | "tool-calls" | "content-filter" | "cancelled" | "other";
+            /** Format: int64 */
+            firstTokenAt?: number;
+            id: components["schemas"]["MessageId"];
+            /** @description The model that answers. */
+            model?: string;
+            /** @description Empty while the reply is being made. */
+            parts: components["schemas"]["Part"][];
+            providerSlug?: string;
+            /** @enum {string} */
+            role: "user" | "assistant";
+            /**
+             * Format: int64
+             * @description When the model was called.
+             */
+            startedAt?: number;
+            /** @enum {string} */
+            status: "pending" | "complete" | "cancelled" | "failed";
+            /** @description Present when the turn ended at its step limit without an answer. */
+            stepLimitHit?: boolean;
+            usage?: components["schemas"]["Usage"];
+            /** @description On the user message of a turn with more than one version. */
+            versions?: components["schemas"]["Versions"];
+        };
         /** @description An accepted turn. */
         MessageAccepted: {
             /** @description Whether this is the remembered answer of an earlier equal request. */
@@ -4157,39 +5046,13 @@ export interface components {
         MessageId: string;
         /** @description The messages of the version on screen. */
         MessageList: {
-            messages: components["schemas"]["MessageView"][];
-        };
-        /** @description A message. `parts` is a list of objects with a `type`; unknown types must be tolerated. */
-        MessageView: {
-            /** Format: int32 */
-            contextDroppedCount?: number;
-            /** Format: int64 */
-            createdAt: number;
-            /** Format: int64 */
-            doneAt?: number | null;
-            error?: string | null;
-            errorCode?: string | null;
-            feedback?: string | null;
-            finishReason?: string | null;
-            /** Format: int64 */
-            firstTokenAt?: number | null;
-            id: components["schemas"]["MessageId"];
-            model?: string | null;
-            parts: Record<string, never>[];
-            providerSlug?: string | null;
-            role: string;
-            /** Format: int64 */
-            startedAt?: number | null;
-            status: string;
-            stepLimitHit?: boolean;
-            usage?: Record<string, never> | null;
-            versions?: components["schemas"]["VersionsView"] | null;
+            messages: components["schemas"]["Message"][];
         };
         /** @description A page of messages. */
         MessagesPage: {
             continueCursor: string;
             isDone: boolean;
-            page: components["schemas"]["MessageView"][];
+            page: components["schemas"]["Message"][];
         };
         /** @description A model of a provider. */
         Model: {
@@ -4203,16 +5066,16 @@ export interface components {
              * Format: int32
              * @description Width of the vectors of an embedding model.
              */
-            dimensions?: number | null;
-            displayName?: string | null;
+            dimensions?: number;
+            displayName?: string;
             /** @description The provider's name of the model. */
             id: string;
             /**
              * Format: int32
              * @description In tokens.
              */
-            maxOutputTokens?: number | null;
-            pricing?: components["schemas"]["ModelPricing"] | null;
+            maxOutputTokens?: number;
+            pricing?: components["schemas"]["ModelPricing"];
             purposes: components["schemas"]["ModelPurpose"][];
         };
         /** @description What a chat model can do. */
@@ -4240,37 +5103,23 @@ export interface components {
              * @description Input tokens read from the provider's cache.
              * @default null
              */
-            cachedInput: number | null;
+            cachedInput: number;
             /**
              * Format: double
              * @default null
              */
-            input: number | null;
+            input: number;
             /**
              * Format: double
              * @default null
              */
-            output: number | null;
+            output: number;
         };
         /**
          * @description What a model is for.
          * @enum {string}
          */
         ModelPurpose: "chat" | "embedding";
-        /** @description A model that may be picked. */
-        ModelView: {
-            capabilities: components["schemas"]["CapabilitiesView"];
-            /** Format: int64 */
-            contextWindow: number;
-            /** @description Whether it is the demo, which quotes documents and is no language model. */
-            demo: boolean;
-            displayName: string;
-            id: string;
-            /** Format: int32 */
-            maxOutputTokens?: number | null;
-            providerName: string;
-            providerSlug: string;
-        };
         /** @description The message whose version shall be shown. */
         NamedMessage: {
             messageId: components["schemas"]["MessageId"];
@@ -4310,6 +5159,58 @@ export interface components {
             role: components["schemas"]["Role"];
             /** @description Its short name, which never changes. */
             slug: string;
+        };
+        /** @description A piece of a message. More types may come; clients show unknown ones as opaque. */
+        Part: {
+            text: string;
+            /** @enum {string} */
+            type: "text";
+        } | {
+            text: string;
+            /** @enum {string} */
+            type: "reasoning";
+        } | {
+            fileId: components["schemas"]["FileId"];
+            mediaType: string;
+            name: string;
+            /** Format: int64 */
+            sizeBytes: number;
+            /** @enum {string} */
+            type: "attachment";
+        } | {
+            id: string;
+            /** @description Parsed arguments, or the raw text when they were no JSON. */
+            input: unknown;
+            name: string;
+            /** @enum {string} */
+            type: "tool-call";
+        } | {
+            id: string;
+            isError: boolean;
+            name: string;
+            output: unknown;
+            /** @enum {string} */
+            type: "tool-result";
+        } | {
+            chunkId: components["schemas"]["ChunkId"];
+            /** @description The cited document; absent for a file that belongs to this chat only. */
+            documentId?: components["schemas"]["DocumentId"];
+            fileId: components["schemas"]["FileId"];
+            /**
+             * Format: int32
+             * @description The number of the mark.
+             */
+            number: number;
+            /**
+             * Format: int32
+             * @description The page it begins on, from 1, when the format has pages.
+             */
+            page?: number;
+            /** @description The cited passage, whole. */
+            passage: string;
+            title: string;
+            /** @enum {string} */
+            type: "citation";
         };
         /** @description A passage in its document. */
         Passage: {
@@ -4353,16 +5254,6 @@ export interface components {
             capabilities: string[];
             role: components["schemas"]["Role"];
         };
-        /** @description A pick; `auto` lets Tale choose per message. */
-        PickBody: {
-            model: string;
-            providerSlug?: string | null;
-        };
-        /** @description A picked model. */
-        PickView: {
-            model: string;
-            providerSlug: string;
-        };
         /** @description Language, theme and custom instructions. */
         Preferences: {
             customInstructions: components["schemas"]["CustomInstructions"];
@@ -4382,20 +5273,20 @@ export interface components {
             /** @description `null` when each credential has its own address, and for the demo. */
             baseUrl: string | null;
             /** @description Why the list could not be read the last time. */
-            catalogError?: string | null;
+            catalogError?: string;
             /**
              * Format: int64
              * @description When the list of models was read from the provider, in epoch milliseconds.
              */
-            catalogFetchedAt?: number | null;
-            /** @description `static`, `openrouter-api`, `models-endpoint` or `none`. */
-            catalogSource: string;
+            catalogFetchedAt?: number;
+            /** @enum {string} */
+            catalogSource: "static" | "openrouter-api" | "models-endpoint" | "none";
             credentials: components["schemas"]["Credential"][];
             displayName: string;
-            /** @description `supported`, `unsupported` or `unknown`. */
-            embedding: string;
-            /** @description `shipped`, `custom` or `demo`. */
-            kind: string;
+            /** @enum {string} */
+            embedding: "supported" | "unsupported" | "unknown";
+            /** @enum {string} */
+            kind: "shipped" | "custom" | "demo";
             models: components["schemas"]["Model"][];
             slug: string;
             /** Format: int64 */
@@ -4403,19 +5294,19 @@ export interface components {
         };
         /** @description What a test gave. */
         ProviderTest: {
-            error?: components["schemas"]["ProviderTestError"] | null;
+            error?: components["schemas"]["ProviderTestError"];
             /** Format: int64 */
             latencyMs: number;
             model: string;
             ok: boolean;
-            reply?: string | null;
+            reply?: string;
         };
         /** @description The vendor's own error. */
         ProviderTestError: {
             code: string;
             message: string;
             /** Format: int32 */
-            status?: number | null;
+            status?: number;
         };
         /** @description Every provider. */
         Providers: {
@@ -4425,7 +5316,12 @@ export interface components {
          * @description A rating.
          * @enum {string}
          */
-        RatingWord: "up" | "down";
+        Rating: "up" | "down";
+        /**
+         * @description How hard the model shall think.
+         * @enum {string}
+         */
+        ReasoningEffort: "low" | "medium" | "high" | "extra" | "max";
         /** @description How many models a list holds. */
         RefreshedCatalog: {
             count: number;
@@ -4437,25 +5333,92 @@ export interface components {
         /** @description What came of a retry. */
         Retried: {
             /** @description Why nothing was done: `content-only`, `untracked-blob`, `unsupported` or `in-progress`. */
-            reason?: string | null;
+            reason?: string;
             /** @description `indexing` or `skipped`. */
             status: string;
         };
         /** @description Who shall answer again. */
-        RetryBody: {
+        RetryRequest: {
             locale?: string | null;
             model?: string | null;
             providerSlug?: string | null;
-            reasoningEffort?: components["schemas"]["EffortWord"] | null;
+            reasoningEffort?: components["schemas"]["ReasoningEffort"] | null;
         };
         /**
          * @description What a person may be in an organization.
          * @enum {string}
          */
         Role: "owner" | "admin" | "developer" | "editor" | "member" | "disabled";
+        /** @description The answer to a search. */
+        SearchAnswer: {
+            diagnostics: components["schemas"]["SearchDiagnostics"];
+            /** @description Best first. */
+            hits: components["schemas"]["SearchHit"][];
+        };
+        /**
+         * @description What a search reads.
+         * @enum {string}
+         */
+        SearchCorpus: "documents" | "web" | "all";
+        /** @description How an answer came about. */
+        SearchDiagnostics: {
+            /** @description Candidates that passed the check against live rows. */
+            admitted: number;
+            /** @description False while the keyword index cannot serve. */
+            bm25: boolean;
+            cached: boolean;
+            /** @description False without an embedding model. */
+            dense: boolean;
+            /** @description Admitted candidates per corpus and leg. */
+            legs: {
+                [key: string]: number;
+            };
+            reranked: boolean;
+        };
+        /** @description A passage that answers. */
+        SearchHit: {
+            corpus: components["schemas"]["SearchCorpus"];
+            /**
+             * Format: float
+             * @description Reciprocal-rank score, 1 for the first of every leg.
+             */
+            fusedScore: number;
+            id: components["schemas"]["ChunkId"];
+            /**
+             * Format: float
+             * @description BM25 score when it was found by words; comparable within one answer only.
+             */
+            keywordScore: number | null;
+            /** @description How many legs found it. */
+            legs: number;
+            matchedLegs: components["schemas"]["SearchLeg"][];
+            /** @description The whole passage. */
+            passage: string;
+            /**
+             * Format: float
+             * @description What the hits are ordered by.
+             */
+            score: number;
+            /**
+             * Format: float
+             * @description Cosine similarity when it was found by meaning.
+             */
+            similarity: number | null;
+            source: components["schemas"]["SearchSource"];
+        };
+        /**
+         * @description A way a passage was found.
+         * @enum {string}
+         */
+        SearchLeg: "keyword" | "dense";
+        /**
+         * @description What the organization's search goes by.
+         * @enum {string}
+         */
+        SearchMode: "keywords" | "hybrid";
         /** @description A search. */
-        Search: {
-            corpus?: components["schemas"]["CorpusWord"] | null;
+        SearchRequest: {
+            corpus?: components["schemas"]["SearchCorpus"] | null;
             /**
              * Format: int64
              * @description 1–50, default 10.
@@ -4471,26 +5434,24 @@ export interface components {
             /** @description Refuse with `EMBEDDING_NOT_CONFIGURED` instead of answering by words alone. */
             requireDense?: boolean | null;
         };
-        /**
-         * @description What the organization's search goes by.
-         * @enum {string}
-         */
-        SearchMode: "keywords" | "hybrid";
-        /** @description The answer to a search. */
-        SearchView: {
-            diagnostics: components["schemas"]["DiagnosticsView"];
-            /** @description Best first. */
-            hits: components["schemas"]["HitView"][];
+        /** @description What the palette shows. */
+        SearchResults: {
+            documents: components["schemas"]["FoundDocument"][];
+            threads: components["schemas"]["FoundThread"][];
         };
-        /** @description A message to send. */
-        SendBody: {
-            attachments?: components["schemas"]["FileId"][];
-            content: string;
-            locale?: string | null;
-            /** @description A model id, or `auto`. */
-            model: string;
-            providerSlug?: string | null;
-            reasoningEffort?: components["schemas"]["EffortWord"] | null;
+        /** @description Where a passage stands. */
+        SearchSource: {
+            documentId: components["schemas"]["DocumentId"] | null;
+            /** @description Title and headings above the passage. */
+            header: string;
+            /**
+             * Format: int32
+             * @description From 1, when the format has pages.
+             */
+            page: number | null;
+            /** @description Reference of the text, stable while the document keeps its file. */
+            ref: components["schemas"]["FileId"];
+            title: string;
         };
         /** @description A message to send. The model is never chosen for you. */
         SendMessage: {
@@ -4506,8 +5467,18 @@ export interface components {
             model: string;
             /** @description Needed when two providers serve the model. */
             providerSlug?: string | null;
-            /** @description `low`, `medium`, `high`, `extra` or `max`. */
-            reasoningEffort?: string | null;
+            /** @enum {string} */
+            reasoningEffort?: "low" | "medium" | "high" | "extra" | "max";
+        };
+        /** @description A message to send. */
+        SendRequest: {
+            attachments?: components["schemas"]["FileId"][];
+            content: string;
+            locale?: string | null;
+            /** @description A model id, or `auto`. */
+            model: string;
+            providerSlug?: string | null;
+            reasoningEffort?: components["schemas"]["ReasoningEffort"] | null;
         };
         /** @description Who is signed in, and what there is to show. */
         Session: {
@@ -4590,20 +5561,6 @@ export interface components {
         SignedUp: {
             user: components["schemas"]["SessionUser"];
         };
-        /** @description Where a passage stands. */
-        SourceView: {
-            documentId?: components["schemas"]["DocumentId"] | null;
-            /** @description Title and headings above the passage. */
-            header: string;
-            /**
-             * Format: int32
-             * @description From 1, when the format has pages.
-             */
-            page?: number | null;
-            /** @description Reference of the text, stable while the document keeps its file. */
-            ref: components["schemas"]["FileId"];
-            title: string;
-        };
         /**
          * @description How far a document is indexed.
          * @enum {string}
@@ -4619,7 +5576,7 @@ export interface components {
             status: string;
         };
         /** @description The reply that is being stopped. */
-        StoppingView: {
+        Stopping: {
             messageId: components["schemas"]["MessageId"];
             status: string;
         };
@@ -4648,6 +5605,30 @@ export interface components {
          * @enum {string}
          */
         Theme: "light" | "dark" | "system";
+        /** @description A chat. Times are epoch milliseconds. */
+        Thread: {
+            archived: boolean;
+            /** Format: int64 */
+            archivedAt: number | null;
+            /** Format: int64 */
+            createdAt: number;
+            id: components["schemas"]["ThreadId"];
+            /** Format: int64 */
+            pinnedAt: number | null;
+            /** @enum {string|null} */
+            reasoningEffort: "low" | "medium" | "high" | "extra" | "max" | null;
+            /** @description Whether a reply is being written. */
+            running: boolean;
+            /** @description `null` until it has one. */
+            title: string | null;
+            /** @description Whether a reply landed that its owner has not looked at. */
+            unread: boolean;
+            /**
+             * Format: int64
+             * @description Last message activity.
+             */
+            updatedAt: number;
+        };
         /** @description The id of a new thread. */
         ThreadCreated: {
             id: components["schemas"]["ThreadId"];
@@ -4661,30 +5642,13 @@ export interface components {
         ThreadPage: {
             continueCursor: string;
             isDone: boolean;
-            page: components["schemas"]["ThreadView"][];
-        };
-        /** @description A chat. */
-        ThreadView: {
-            archived: boolean;
-            /** Format: int64 */
-            archivedAt?: number | null;
-            /** Format: int64 */
-            createdAt: number;
-            id: components["schemas"]["ThreadId"];
-            /** Format: int64 */
-            pinnedAt?: number | null;
-            reasoningEffort?: string | null;
-            running: boolean;
-            title?: string | null;
-            unread: boolean;
-            /** Format: int64 */
-            updatedAt: number;
+            page: components["schemas"]["Thread"][];
         };
         /** @description A page of threads. */
         ThreadsPage: {
             continueCursor: string;
             isDone: boolean;
-            page: components["schemas"]["ThreadView"][];
+            page: components["schemas"]["Thread"][];
         };
         /** @description Another display name. */
         UpdateAccountRequest: {
@@ -4736,8 +5700,35 @@ export interface components {
             /** @description Send the bytes here, within an hour. */
             url: string;
         };
+        /** @description Tokens of a whole turn. */
+        Usage: {
+            /**
+             * Format: int64
+             * @description The part of the input read from the provider's cache, when told.
+             */
+            cachedInputTokens?: number;
+            /** @description Present when the figures are our estimate because the provider told none. */
+            estimated?: boolean;
+            /**
+             * Format: int64
+             * @description Tokens of all requests, cached ones included.
+             */
+            inputTokens: number;
+            /**
+             * Format: int64
+             * @description Tokens of all answers, reasoning included.
+             */
+            outputTokens: number;
+            /**
+             * Format: int64
+             * @description The part of the output spent on reasoning, when told.
+             */
+            reasoningTokens?: number;
+            /** Format: int64 */
+            totalTokens: number;
+        };
         /** @description The versions of a turn. */
-        VersionsView: {
+        Versions: {
             count: number;
             /** @description The first message of each version. */
             ids: components["schemas"]["MessageId"][];
@@ -4745,10 +5736,100 @@ export interface components {
             index: number;
         };
     };
-    responses: never;
+    responses: {
+        /** @description The request must be corrected; `data.issues` names what is wrong. */
+        BadRequest: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The state of the thing does not allow it. */
+        Conflict: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Every other refusal or fault, such as 500 or 503. */
+        Failed: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The caller may not do this. */
+        Forbidden: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description There is no such thing, or it is not the caller's to see. */
+        NotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The body is larger than this route accepts. */
+        TooLarge: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Too many requests. `Retry-After` says when to try again. */
+        TooMany: {
+            headers: {
+                /** @description Seconds to wait. */
+                "Retry-After"?: number;
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description No valid key or session. */
+        Unauthorized: {
+            headers: {
+                /** @description `Bearer`, for keys. */
+                "WWW-Authenticate"?: string;
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
-    headers: never;
+    headers: {
+        /** @description The version of this contract. */
+        ApiVersion: string;
+        /** @description Names this request in the server's log. A well-formed one that the client sent is kept. */
+        RequestId: string;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;

@@ -3,7 +3,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/svelte-query';
 import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
-import type { ThreadPage } from '#lib/api/schema-content.ts';
+import type { ThreadPage } from '#lib/api/types.ts';
 import type { Message, Thread } from './types.ts';
 
 /** Rows read at once in the Home list. */

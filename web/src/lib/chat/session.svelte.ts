@@ -8,7 +8,7 @@
 import { SvelteMap } from 'svelte/reactivity';
 import { api, send } from '#lib/api/client.ts';
 import { toProblem, type ApiProblem } from '#lib/api/problem.ts';
-import type { SendRequest } from '#lib/api/schema-content.ts';
+import type { SendRequest } from '#lib/api/types.ts';
 import { locale } from '#lib/i18n/locale.svelte.ts';
 import type { ThreadHandlers } from '#lib/live/events.ts';
 import { rereadMessages, rereadThreads } from './queries.ts';

@@ -1,65 +1,25 @@
-/** The wire shapes of chat, as the app API sends them. Times are epoch milliseconds. */
+/** The contract's shapes of chat, under the names the pages use. Times are epoch milliseconds. */
+import type { components } from '#lib/api/schema.ts';
 
-export type Effort = 'low' | 'medium' | 'high' | 'extra' | 'max';
+type Schemas = components['schemas'];
+type PartOf<Kind extends Schemas['Part']['type']> = Extract<Schemas['Part'], { type: Kind }>;
 
-export interface Thread {
-	id: string;
-	title: string | null;
-	createdAt: number;
-	updatedAt: number;
-	archivedAt: number | null;
-	pinnedAt: number | null;
-	unread: boolean;
-	running: boolean;
-	reasoningEffort: Effort | null;
-	snippet?: string | null;
-	matchMessageId?: string | null;
-}
+export type Effort = Schemas['ReasoningEffort'];
 
-export interface TextPart {
-	type: 'text';
-	text: string;
-}
+export type Thread = Schemas['Thread'];
 
-export interface ReasoningPart {
-	type: 'reasoning';
-	text: string;
-}
+export type TextPart = PartOf<'text'>;
 
-export interface AttachmentPart {
-	type: 'attachment';
-	name: string;
-	mediaType: string;
-	fileId: string;
-	sizeBytes: number;
-}
+export type ReasoningPart = PartOf<'reasoning'>;
 
-export interface ToolCallPart {
-	type: 'tool-call';
-	id: string;
-	name: string;
-	input: unknown;
-}
+export type AttachmentPart = PartOf<'attachment'>;
 
-export interface ToolResultPart {
-	type: 'tool-result';
-	id: string;
-	name: string;
-	output: unknown;
-	isError?: boolean;
-}
+export type ToolCallPart = PartOf<'tool-call'>;
 
-export interface CitationPart {
-	type: 'citation';
-	number: number;
-	/** Absent for a file that belongs to this chat only. */
-	documentId?: string | null;
-	fileId?: string;
-	title: string;
-	passage: string;
-	chunkId: string;
-	page?: number | null;
-}
+/** Absent `isError` is no error. */
+export type ToolResultPart = Omit<PartOf<'tool-result'>, 'isError'> & { isError?: boolean };
+
+export type CitationPart = Omit<PartOf<'citation'>, 'fileId'> & { fileId?: string };
 
 /** A kind this build does not know. It is kept and shown as nothing. */
 export interface OpaquePart {
@@ -69,67 +29,19 @@ export interface OpaquePart {
 export type Part =
 	TextPart | ReasoningPart | AttachmentPart | ToolCallPart | ToolResultPart | CitationPart | OpaquePart;
 
-export interface Usage {
-	inputTokens?: number;
-	outputTokens?: number;
-	totalTokens?: number;
-	reasoningTokens?: number;
-	cachedInputTokens?: number;
-	costEstimateCents?: number;
-}
+export type Usage = Partial<Schemas['Usage']> & { costEstimateCents?: number };
 
-export type MessageStatus = 'pending' | 'complete' | 'cancelled' | 'failed';
+export type MessageStatus = Schemas['Message']['status'];
 
-export interface Message {
-	id: string;
-	role: 'user' | 'assistant';
-	status: MessageStatus;
-	parts: Part[];
-	model?: string | null;
-	providerSlug?: string | null;
-	usage?: Usage | null;
-	error?: string | null;
-	errorCode?: string | null;
-	finishReason?: string | null;
-	contextDroppedCount?: number | null;
-	stepLimitHit?: boolean | null;
-	createdAt: number;
-	startedAt?: number | null;
-	firstTokenAt?: number | null;
-	doneAt?: number | null;
-	/** `index` counts from 0. */
-	versions?: { index: number; count: number; ids: string[] } | null;
-	feedback?: 'up' | 'down' | null;
-}
+export type Message = Omit<Schemas['Message'], 'parts' | 'usage'> & { parts: Part[]; usage?: Usage };
 
-export interface ChatModel {
-	id: string;
-	providerSlug: string;
-	providerName: string;
-	displayName?: string | null;
-	contextWindow: number;
-	maxOutputTokens?: number | null;
-	capabilities: { tools: boolean; vision: boolean; reasoning: boolean };
-	demo: boolean;
-}
+export type ChatModel = Schemas['ChatModel'];
 
-export type SearchMode = 'keywords' | 'hybrid';
+export type SearchMode = Schemas['SearchMode'];
 
-export interface Composer {
-	models: ChatModel[];
-	canManageProviders: boolean;
-	searchMode: SearchMode;
-	documentsCount: number;
-	pick: { model: string; providerSlug: string | null } | null;
-}
+export type Composer = Schemas['Composer'];
 
-export interface Accepted {
-	threadId: string;
-	userMessageId: string;
-	messageId: string;
-	model: string;
-	providerSlug: string;
-}
+export type Accepted = Schemas['Accepted'];
 
 /** What the event stream says about the open chat. */
 export type ThreadEvent =

@@ -3,7 +3,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/svelte-query';
 import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
-import type { DocumentPage } from './types.ts';
+import type { DocumentPage, IndexingStatus } from './types.ts';
 
 const PAGE = 100;
 /** Characters of extracted text read at once. */
@@ -26,7 +26,7 @@ export const documentsQuery = (orgId: string, filter: DocumentFilter) =>
 							orgId,
 							limit: PAGE,
 							...(filter.search ? { search: filter.search } : {}),
-							...(filter.status ? { status: filter.status } : {}),
+							...(filter.status ? { status: filter.status as IndexingStatus } : {}),
 							...(pageParam ? { cursor: pageParam } : {})
 						}
 					},

@@ -1,59 +1,14 @@
-/** The wire shapes of documents, as the app API sends them. Times are epoch milliseconds. */
+/** The contract's shapes of documents, under the names the pages use. Times are epoch milliseconds. */
+import type { components } from '#lib/api/schema.ts';
 
-export type IndexingStatus = 'pending' | 'queued' | 'running' | 'completed' | 'failed' | 'unsupported' | 'skipped';
+type Schemas = components['schemas'];
 
-export interface Indexing {
-	status: IndexingStatus;
-	/** The passages carry vectors; without, they are found by words alone. */
-	embedded: boolean;
-	indexedAt?: number | null;
-	error?: string | null;
-	errorCode?: string | null;
-	progress?: { done: number; total: number } | null;
-}
-
-export interface Document {
-	id: string;
-	title: string;
-	fileName: string;
-	extension: string;
-	mimeType: string;
-	size: number;
-	createdAt: number;
-	updatedAt: number;
-	createdBy: { id: string; name: string } | null;
-	contentHash: string | null;
-	indexing: Indexing;
-}
-
-export interface DocumentPage {
-	page: Document[];
-	isDone: boolean;
-	continueCursor: string | null;
-	total: number;
-	searchMode: 'keywords' | 'hybrid';
-}
-
+export type IndexingStatus = Schemas['Status'];
+export type Indexing = Schemas['Indexing'];
+export type Document = Schemas['Document'];
+export type DocumentPage = Schemas['DocumentPage'];
 /** A window of a document's extracted text. Offsets count Unicode scalar values. */
-export interface ExtractedText {
-	text: string;
-	totalLength: number;
-	nextOffset: number | null;
-}
-
+export type ExtractedText = Schemas['TextPart'];
 /** Where a passage stands in the extracted text. */
-export interface Passage {
-	chunkId: string;
-	passage: string;
-	header: string;
-	page: number | null;
-	start: number;
-	end: number;
-}
-
-export interface UploadTicket {
-	fileId: string;
-	url: string;
-	method: string;
-	headers: Record<string, string>;
-}
+export type Passage = Schemas['Passage'];
+export type UploadTicket = Schemas['UploadSlot'];
