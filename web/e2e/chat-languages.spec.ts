@@ -12,8 +12,8 @@ import {
 
 const WORDS: Record<Locale, { placeholder: string; chat: string; upload: string }> = {
 	en: { placeholder: 'Ask about your documents', chat: 'New chat', upload: 'Upload documents' },
-	de: { placeholder: 'Frage nach deinen Dokumenten', chat: 'Neuer Chat', upload: 'Dokumente hochladen' },
-	fr: { placeholder: 'Une question sur vos documents', chat: 'Nouvelle conversation', upload: 'Importer des documents' }
+	de: { placeholder: 'Frag deine Dokumente', chat: 'Neuer Chat', upload: 'Dokumente hochladen' },
+	fr: { placeholder: 'Interrogez vos documents', chat: 'Nouvelle conversation', upload: 'Importer des documents' }
 };
 
 for (const locale of ['en', 'de', 'fr'] as const) {

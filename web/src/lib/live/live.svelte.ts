@@ -70,6 +70,8 @@ class Live {
 		this.#source = source;
 		source.addEventListener('hello', () => this.#opened());
 		source.addEventListener('error', () => this.#broken(source));
+		// So many changes at once that hints were dropped: everything on screen is read again.
+		source.addEventListener('resync', () => void queryClient.invalidateQueries());
 		this.#on<HintEvent>(source, 'hint', (event) => this.#stale(event));
 		this.#on<TurnEvent>(source, 'turn', (event) => this.#handlers(event.threadId)?.turn?.(event));
 		this.#on<DeltaEvent>(source, 'delta', (event) => this.#handlers(event.threadId)?.delta?.(event));

@@ -1,0 +1,125 @@
+/**
+ * Pictures of every screen into `web/screenshots`: three sizes, both themes, English and German. Starts a server of its
+ * own with the demo model and a few documents, or uses `TALE_BASE_URL`. `SHOTS=providers,chat` takes only those.
+ */
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium, type Browser, type Page } from '@playwright/test';
+import { prefer, signIn, type Locale, type Theme } from './support/app.ts';
+import { startServer } from './support/server.ts';
+import { seed } from './support/seed.ts';
+
+const SIZES = { desktop: [1440, 900], laptop: [1024, 768], phone: [390, 844] } as const;
+const out = join(import.meta.dirname, '../screenshots');
+
+interface Shot {
+	name: string;
+	path: (at: { orgId: string; threadId?: string; documentId?: string }) => string;
+	/** Steps after the page has loaded. */
+	act?: (page: Page) => Promise<void>;
+	signedOut?: boolean;
+}
+
+const org = (path: string) => (at: { orgId: string }) => `/dashboard/${at.orgId}/${path}`;
+const SHOTS: Shot[] = [
+	{ name: 'log-in', path: () => '/log-in', signedOut: true },
+	{ name: 'not-found', path: () => '/no-such-page', signedOut: true },
+	{ name: 'create-organization', path: () => '/dashboard/create-organization' },
+	{ name: 'chat-empty', path: org('chat') },
+	{ name: 'chat', path: ({ orgId, threadId }) => `/dashboard/${orgId}/chat/${threadId ?? ''}` },
+	{ name: 'home', path: org('home') },
+	{ name: 'documents', path: org('documents') },
+	{ name: 'document', path: ({ orgId, documentId }) => `/dashboard/${orgId}/documents?doc=${documentId ?? ''}` },
+	{ name: 'settings', path: org('settings') },
+	{ name: 'account', path: org('settings/account') },
+	{ name: 'preferences', path: org('settings/personalization') },
+	{ name: 'organization', path: org('settings/organization') },
+	{ name: 'members', path: org('settings/members') },
+	{ name: 'member-add', path: org('settings/members'), act: (page) => page.locator('header button.primary').click() },
+	{ name: 'providers', path: org('settings/providers') },
+	{
+		name: 'provider-add',
+		path: org('settings/providers'),
+		act: (page) => page.locator('header button.primary').click()
+	},
+	{ name: 'api-keys', path: org('settings/api/rest') },
+	{ name: 'data-residency', path: org('settings/data-residency') },
+	{
+		name: 'palette',
+		path: org('settings/account'),
+		act: async (page) => {
+			await page.keyboard.press('Control+k');
+			await page.locator('input[role="combobox"]').fill('calibration');
+			await page.waitForLoadState('networkidle');
+		}
+	},
+	{
+		name: 'account-menu',
+		path: org('settings/account'),
+		act: async (page) => {
+			const button = page.locator('nav button.account');
+			if (await button.isVisible()) await button.click();
+		}
+	}
+];
+
+/** Waits until nothing is loading and nothing moves. */
+async function settle(page: Page): Promise<void> {
+	await page.waitForLoadState('networkidle');
+	await page
+		.locator('.sk')
+		.first()
+		.waitFor({ state: 'detached', timeout: 5_000 })
+		.catch(() => {});
+	await page.evaluate(() =>
+		Promise.all(
+			document
+				.getAnimations()
+				.filter((animation) => animation.effect?.getTiming().iterations !== Infinity)
+				.map((animation) => animation.finished.catch(() => {}))
+		)
+	);
+}
+
+async function take(browser: Browser, url: string, theme: Theme, locale: Locale): Promise<void> {
+	const wanted = process.env.SHOTS?.split(',');
+	const context = await browser.newContext({ baseURL: url, locale, viewport: { width: 1440, height: 900 } });
+	const orgId = await signIn(context);
+	await prefer(context, theme, locale, orgId);
+	const ids = await seed(context, orgId);
+	const guest = await browser.newContext({ baseURL: url, locale, viewport: { width: 1440, height: 900 } });
+	await prefer(guest, theme, locale);
+	for (const shot of SHOTS.filter(({ name }) => !wanted || wanted.includes(name))) {
+		for (const [size, [width, height]] of Object.entries(SIZES)) {
+			const page = await (shot.signedOut ? guest : context).newPage();
+			await page.setViewportSize({ width, height });
+			await page.goto(shot.path({ orgId, ...ids }));
+			await settle(page);
+			await shot.act?.(page);
+			await settle(page);
+			await page.screenshot({ path: join(out, `${shot.name}-${size}-${theme}-${locale}.png`) });
+			await page.close();
+		}
+	}
+	await context.close();
+	await guest.close();
+}
+
+const own = process.env.TALE_BASE_URL ? undefined : await startServer();
+if (own) process.env.TALE_BASE_URL = own.url;
+const url = process.env.TALE_BASE_URL ?? '';
+if (!process.env.SHOTS) rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+const executablePath = [process.env.TALE_CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome'].find(
+	(path) => path && existsSync(path)
+);
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--no-first-run'] });
+try {
+	for (const theme of ['light', 'dark'] as const) {
+		for (const locale of ['en', 'de'] as const) await take(browser, url, theme, locale);
+	}
+} finally {
+	await browser.close();
+	await own?.stop();
+}
+console.log(`pictures are in ${out}`);
