@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use sqlx::postgres::{PgListener, PgPoolOptions};
 use sqlx::PgPool;
+use sqlx::postgres::{PgListener, PgPoolOptions};
 use tracing::{debug, warn};
 
 /// First pause after a lost connection; doubles up to [`RETRY_MAX`].

@@ -20,7 +20,9 @@ const LOCK_POLL: Duration = Duration::from_millis(200);
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
     /// The data was written by a newer release.
-    #[error("the {database} database has migration {version}, which this release of Tale does not know: it was last used by a newer release. Start that release or a later one, or restore a backup from before the update")]
+    #[error(
+        "the {database} database has migration {version}, which this release of Tale does not know: it was last used by a newer release. Start that release or a later one, or restore a backup from before the update"
+    )]
     Newer {
         /// Which database.
         database: &'static str,
@@ -28,7 +30,9 @@ pub enum MigrateError {
         version: i64,
     },
     /// An applied migration is not the one this release has under the same number.
-    #[error("migration {version} of the {database} database differs from the one in this release; the database belongs to another build of Tale")]
+    #[error(
+        "migration {version} of the {database} database differs from the one in this release; the database belongs to another build of Tale"
+    )]
     Changed {
         /// Which database.
         database: &'static str,
@@ -36,10 +40,14 @@ pub enum MigrateError {
         version: i64,
     },
     /// pgvector is not there and we may not create it.
-    #[error("the knowledge database needs the extension `vector` (pgvector 0.7 or newer). Connect to it as a superuser and run: CREATE EXTENSION vector;")]
+    #[error(
+        "the knowledge database needs the extension `vector` (pgvector 0.7 or newer). Connect to it as a superuser and run: CREATE EXTENSION vector;"
+    )]
     VectorMissing(#[source] sqlx::Error),
     /// pgvector is older than what the schema uses.
-    #[error("the knowledge database has pgvector {found}, Tale needs 0.7 or newer. Install a newer pgvector on the server, then connect as a superuser and run: ALTER EXTENSION vector UPDATE;")]
+    #[error(
+        "the knowledge database has pgvector {found}, Tale needs 0.7 or newer. Install a newer pgvector on the server, then connect as a superuser and run: ALTER EXTENSION vector UPDATE;"
+    )]
     VectorTooOld {
         /// The installed version.
         found: String,
@@ -129,11 +137,12 @@ async fn run(conn: &mut PgConnection, database: &'static str, migrator: &Migrato
 async fn lock(conn: &mut PgConnection, database: &'static str) -> Result<(), MigrateError> {
     let attempt = async {
         loop {
-            let taken: bool = sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended('tale.migrate.' || $1, 0))")
-                .bind(database)
-                .fetch_one(&mut *conn)
-                .await
-                .map_err(|source| MigrateError::Failed { database, source: source.into() })?;
+            let taken: bool =
+                sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended('tale.migrate.' || $1, 0))")
+                    .bind(database)
+                    .fetch_one(&mut *conn)
+                    .await
+                    .map_err(|source| MigrateError::Failed { database, source: source.into() })?;
             if taken {
                 return Ok(());
             }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 
 /// How long a request waits for a free connection before it answers that the database is busy.
 pub const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -95,10 +95,7 @@ pub fn connect_lazy(name: &'static str, config: &PoolConfig) -> Result<PgPool, P
 pub async fn connect(name: &'static str, config: &PoolConfig) -> Result<PgPool, PoolError> {
     let options = connect_options(name, config)?;
     let place = place(&options);
-    pool_options(config)
-        .connect_with(options)
-        .await
-        .map_err(|source| PoolError::Unreachable { name, place, source })
+    pool_options(config).connect_with(options).await.map_err(|source| PoolError::Unreachable { name, place, source })
 }
 
 fn pool_options(config: &PoolConfig) -> PgPoolOptions {
@@ -111,7 +108,8 @@ fn pool_options(config: &PoolConfig) -> PgPoolOptions {
 
 /// Host, port and name of a database, safe to show.
 fn place(options: &PgConnectOptions) -> String {
-    let host = options.get_socket().map_or_else(|| options.get_host().to_owned(), |socket| socket.display().to_string());
+    let host =
+        options.get_socket().map_or_else(|| options.get_host().to_owned(), |socket| socket.display().to_string());
     format!("{host}:{}/{}", options.get_port(), options.get_database().unwrap_or_default())
 }
 

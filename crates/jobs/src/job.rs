@@ -38,7 +38,12 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
 
     /// Told once the job is given up, before it is marked as dead, so that the domain can say so
     /// where people look. May be called again when the worker dies in between.
-    fn given_up(&self, context: &Self::Context, org: Option<OrgId>, failure: &Failure) -> impl Future<Output = ()> + Send {
+    fn given_up(
+        &self,
+        context: &Self::Context,
+        org: Option<OrgId>,
+        failure: &Failure,
+    ) -> impl Future<Output = ()> + Send {
         let _ = (context, org, failure);
         async {}
     }

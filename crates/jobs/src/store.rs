@@ -170,13 +170,12 @@ pub(crate) async fn renew(conn: &mut PgConnection, leases: &[(JobId, i64)]) -> s
 
 /// Whether the lease is held, and keeps it so until the transaction ends.
 pub(crate) async fn lock_if_held(conn: &mut PgConnection, id: JobId, token: i64) -> sqlx::Result<bool> {
-    let held: Option<i32> = sqlx::query_scalar(
-        "SELECT 1 FROM app.jobs WHERE id = $1 AND lease_token = $2 AND state = 'running' FOR SHARE",
-    )
-    .bind(id)
-    .bind(token)
-    .fetch_optional(conn)
-    .await?;
+    let held: Option<i32> =
+        sqlx::query_scalar("SELECT 1 FROM app.jobs WHERE id = $1 AND lease_token = $2 AND state = 'running' FOR SHARE")
+            .bind(id)
+            .bind(token)
+            .fetch_optional(conn)
+            .await?;
     Ok(held.is_some())
 }
 
@@ -243,7 +242,13 @@ pub(crate) async fn requeue(conn: &mut PgConnection, id: JobId, token: i64, how:
 }
 
 /// Keeps a held job as given up.
-pub(crate) async fn bury(conn: &mut PgConnection, id: JobId, token: i64, code: &str, message: &str) -> sqlx::Result<bool> {
+pub(crate) async fn bury(
+    conn: &mut PgConnection,
+    id: JobId,
+    token: i64,
+    code: &str,
+    message: &str,
+) -> sqlx::Result<bool> {
     let done = sqlx::query(
         "UPDATE app.jobs
             SET state = 'dead', error_code = $3, error_message = $4,

@@ -196,7 +196,12 @@ impl Worker {
 }
 
 impl Inner {
-    async fn claim_until(self: &Arc<Self>, stop: &CancellationToken, jobs: &TaskTracker, interrupt: &CancellationToken) {
+    async fn claim_until(
+        self: &Arc<Self>,
+        stop: &CancellationToken,
+        jobs: &TaskTracker,
+        interrupt: &CancellationToken,
+    ) {
         let mut last = Uuid::max();
         let mut upkeep = Upkeep { maintained: None, recurred: None, own_leases: self.exclusive };
         while let Some(Ok(slot)) = stop.run_until_cancelled(Arc::clone(&self.slots).acquire_owned()).await {
@@ -212,7 +217,8 @@ impl Inner {
                 Ok(Some(claim)) => {
                     last = claim.place;
                     let (inner, interrupt) = (Arc::clone(self), interrupt.clone());
-                    let span = info_span!("job", job.id = %claim.id, job.name = %claim.kind, job.attempt = claim.attempts);
+                    let span =
+                        info_span!("job", job.id = %claim.id, job.name = %claim.kind, job.attempt = claim.attempts);
                     jobs.spawn(
                         async move {
                             inner.execute(claim, interrupt).await;
@@ -278,20 +284,13 @@ impl Inner {
         if found.is_none() {
             found = store::claim(&mut tx, &self.holder, &self.names, &self.limits, (Uuid::nil(), last)).await?;
         }
+        tx.commit().await?;
         if let Some(claim) = &found {
-            // Known to the heartbeat before the commit, so no committed lease is without one.
+            // Not before the commit: a heartbeat that cannot see the claim yet would call it lost.
             let held = Held { token: claim.token, lost: CancellationToken::new(), renewed: Instant::now() };
             self.held().insert(claim.id, held);
         }
-        match (tx.commit().await, found) {
-            (Ok(()), found) => Ok(found),
-            (Err(error), found) => {
-                if let Some(claim) = found {
-                    self.held().remove(&claim.id);
-                }
-                Err(error)
-            }
-        }
+        Ok(found)
     }
 
     async fn execute(self: &Arc<Self>, claim: Claim, interrupt: CancellationToken) {

@@ -81,7 +81,11 @@ impl Binaries {
             directory.join("share/postgresql").join(control),
             PathBuf::from(format!("/usr/share/postgresql/{major}")).join(control),
         ];
-        if shares.iter().any(|path| path.exists()) { Ok(Self { directory, major }) } else { Err("has no pgvector".to_owned()) }
+        if shares.iter().any(|path| path.exists()) {
+            Ok(Self { directory, major })
+        } else {
+            Err("has no pgvector".to_owned())
+        }
     }
 }
 

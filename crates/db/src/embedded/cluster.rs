@@ -158,7 +158,8 @@ impl Layout {
 
     /// The last lines of the server's log.
     pub(super) fn log_tail(&self) -> String {
-        let text = std::fs::read(self.log()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let text =
+            std::fs::read(self.log()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         let lines: Vec<&str> = text.lines().rev().take(5).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join(" | ")
     }
@@ -189,10 +190,18 @@ pub(super) fn check_version(layout: &Layout, binaries: &Binaries) -> Result<(), 
 }
 
 /// Makes the cluster: beside its place first, so that a half-made one is never taken for whole.
-pub(super) fn initialize(layout: &Layout, binaries: &Binaries, user: &User, passwords: &Passwords) -> Result<(), EmbeddedError> {
+pub(super) fn initialize(
+    layout: &Layout,
+    binaries: &Binaries,
+    user: &User,
+    passwords: &Passwords,
+) -> Result<(), EmbeddedError> {
     let draft = layout.root.join("cluster.new");
     let password_file = layout.run().join("password");
-    let at = |path: &Path| { let path = path.to_owned(); move |source| EmbeddedError::io(&path, source) };
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |source| EmbeddedError::io(&path, source)
+    };
     if draft.exists() {
         std::fs::remove_dir_all(&draft).map_err(at(&draft))?;
     }
@@ -224,6 +233,8 @@ pub(super) fn initialize(layout: &Layout, binaries: &Binaries, user: &User, pass
     if says_disk_full(&said) {
         Err(EmbeddedError::DiskFull(layout.root.clone()))
     } else {
-        Err(EmbeddedError::InitFailed(said.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join(" | ")))
+        Err(EmbeddedError::InitFailed(
+            said.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join(" | "),
+        ))
     }
 }

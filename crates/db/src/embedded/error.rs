@@ -44,7 +44,9 @@ pub enum EmbeddedError {
     #[error("the disk that holds {} is full. Free some space there, then start again; nothing is lost", .0.display())]
     DiskFull(PathBuf),
     /// No user to run Postgres as.
-    #[error("Postgres refuses to run as root, and {reason}. Start tale as an ordinary user, or keep its data outside of private directories")]
+    #[error(
+        "Postgres refuses to run as root, and {reason}. Start tale as an ordinary user, or keep its data outside of private directories"
+    )]
     NoUser {
         /// What is in the way.
         reason: String,

@@ -80,7 +80,7 @@ impl EmbeddedPostgres {
         let passwords = layout.passwords(fresh)?;
         if fresh {
             info!("creating a private database in {}", directory.display());
-            let (layout, binaries, user, passwords) = (layout.clone(), binaries.clone(), user.clone(), passwords.clone());
+            let (layout, binaries, user, passwords) = (layout.clone(), binaries.clone(), user, passwords.clone());
             blocking(move || cluster::initialize(&layout, &binaries, &user, &passwords)).await?;
         } else {
             cluster::check_version(&layout, &binaries)?;
@@ -127,7 +127,11 @@ impl EmbeddedPostgres {
     }
 
     fn url(&self, database: &str) -> String {
-        let place = format!("postgres://{ROLE}:{}@127.0.0.1:{}/{database}?sslmode=disable", self.passwords.role, self.server.port());
+        let place = format!(
+            "postgres://{ROLE}:{}@127.0.0.1:{}/{database}?sslmode=disable",
+            self.passwords.role,
+            self.server.port()
+        );
         match self.layout.socket_directory() {
             Some(directory) => format!("{place}&host={}", percent_encoded(&directory)),
             None => place,
@@ -148,7 +152,13 @@ impl EmbeddedPostgres {
             options = options.socket(directory);
         }
         let mut admin = PgConnection::connect_with(&options).await.map_err(EmbeddedError::Prepare)?;
-        let missing = |kind: bool| if kind { "SELECT NOT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)" } else { "SELECT NOT EXISTS (SELECT FROM pg_database WHERE datname = $1)" };
+        let missing = |kind: bool| {
+            if kind {
+                "SELECT NOT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)"
+            } else {
+                "SELECT NOT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
+            }
+        };
         if query_flag(&mut admin, missing(true), ROLE).await? {
             // The name and the password are ours: a constant and hexadecimal digits.
             run(&mut admin, format!("CREATE ROLE {ROLE} LOGIN PASSWORD '{}'", self.passwords.role)).await?;
@@ -159,10 +169,12 @@ impl EmbeddedPostgres {
             }
         }
         let _ = admin.close().await;
-        let mut knowledge = PgConnection::connect_with(&options.database(KNOWLEDGE_DATABASE)).await.map_err(EmbeddedError::Prepare)?;
+        let mut knowledge =
+            PgConnection::connect_with(&options.database(KNOWLEDGE_DATABASE)).await.map_err(EmbeddedError::Prepare)?;
         run(&mut knowledge, "CREATE EXTENSION IF NOT EXISTS vector".to_owned()).await?;
         let _ = knowledge.close().await;
-        std::fs::write(self.layout.prepared(), "1\n").map_err(|source| EmbeddedError::io(&self.layout.prepared(), source))
+        std::fs::write(self.layout.prepared(), "1\n")
+            .map_err(|source| EmbeddedError::io(&self.layout.prepared(), source))
     }
 }
 
@@ -175,7 +187,9 @@ async fn run(conn: &mut PgConnection, statement: String) -> Result<(), EmbeddedE
     Ok(())
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, EmbeddedError> + Send + 'static) -> Result<T, EmbeddedError> {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, EmbeddedError> + Send + 'static,
+) -> Result<T, EmbeddedError> {
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(EmbeddedError::Interrupted))
 }
 

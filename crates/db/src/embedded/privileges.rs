@@ -81,7 +81,10 @@ impl User {
             rustix::thread::set_thread_res_gid(gid, gid, gid)?;
             rustix::thread::set_thread_res_uid(uid, uid, uid)?;
             if let Some(kept) = self.keep {
-                rustix::thread::set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: kept })?;
+                rustix::thread::set_capabilities(
+                    None,
+                    CapabilitySets { effective: kept, permitted: kept, inheritable: kept },
+                )?;
                 rustix::thread::configure_capability_in_ambient_set(kept, true)?;
             }
         }

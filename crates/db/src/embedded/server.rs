@@ -67,7 +67,9 @@ impl Server {
             let port = free_port().map_err(|source| EmbeddedError::io(&layout.run(), source))?;
             let launch = Launch { layout: layout.clone(), binaries: binaries.clone(), user: *user, port };
             match Self::launch(launch).await {
-                Err(EmbeddedError::StartFailed { tail, .. }) if tail.contains("could not bind") && tries < PORT_TRIES => {
+                Err(EmbeddedError::StartFailed { tail, .. })
+                    if tail.contains("could not bind") && tries < PORT_TRIES =>
+                {
                     debug!("port {port} was taken meanwhile, trying another one");
                 }
                 result => return result,
@@ -172,7 +174,8 @@ fn own(launch: &Launch, shared: &Shared) -> String {
         shared.pid.store(i32::try_from(child.id()).unwrap_or(0), Ordering::SeqCst);
         if shared.stopping.load(Ordering::SeqCst) {
             // Asked to stop between two starts, when there was no process to tell.
-            let _ = Pid::from_raw(shared.pid.load(Ordering::SeqCst)).map(|pid| rustix::process::kill_process(pid, Signal::INT));
+            let _ = Pid::from_raw(shared.pid.load(Ordering::SeqCst))
+                .map(|pid| rustix::process::kill_process(pid, Signal::INT));
         }
         let status = child.wait();
         shared.pid.store(0, Ordering::SeqCst);
@@ -209,10 +212,8 @@ impl Launch {
     /// Small, safe and quiet: one machine, one program, data that must survive a power cut.
     fn settings(&self) -> Vec<(&'static str, String)> {
         let sockets = self.layout.socket_directory().map(|path| path.display().to_string()).unwrap_or_default();
-        let mut settings: Vec<(&'static str, String)> = vec![
-            ("port", self.port.to_string()),
-            ("unix_socket_directories", sockets),
-        ];
+        let mut settings: Vec<(&'static str, String)> =
+            vec![("port", self.port.to_string()), ("unix_socket_directories", sockets)];
         let fixed = [
             ("listen_addresses", "127.0.0.1"),
             ("unix_socket_permissions", "0700"),

@@ -43,11 +43,13 @@ fn kill(pid: i32, signal: rustix::process::Signal) {
 async fn a_new_directory_becomes_two_databases_that_are_still_there_after_a_restart() {
     let place = tempfile::tempdir().unwrap();
     let server = start(place.path()).await;
-    let (app, knowledge) = (PgPool::connect(&server.app_url()).await.unwrap(), PgPool::connect(&server.knowledge_url()).await.unwrap());
+    let (app, knowledge) =
+        (PgPool::connect(&server.app_url()).await.unwrap(), PgPool::connect(&server.knowledge_url()).await.unwrap());
     migrate::app(&app).await.unwrap();
     migrate::knowledge(&knowledge).await.unwrap();
     sqlx::query("CREATE TABLE app.kept (id int)").execute(&app).await.unwrap();
-    let superuser: bool = sqlx::query_scalar("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetch_one(&app).await.unwrap();
+    let superuser: bool =
+        sqlx::query_scalar("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetch_one(&app).await.unwrap();
     assert!(!superuser, "the application must not be a superuser");
     let encoding: String = sqlx::query_scalar("SHOW server_encoding").fetch_one(&app).await.unwrap();
     assert_eq!(encoding, "UTF8");
@@ -68,7 +70,9 @@ async fn a_password_is_needed_and_only_loopback_listens() {
     let place = tempfile::tempdir().unwrap();
     let server = start(place.path()).await;
     let wrong = format!("postgres://postgres:wrong@127.0.0.1:{}/postgres", server.port());
-    let Err(sqlx::Error::Database(refused)) = PgPool::connect(&wrong).await else { panic!("a wrong password was accepted") };
+    let Err(sqlx::Error::Database(refused)) = PgPool::connect(&wrong).await else {
+        panic!("a wrong password was accepted")
+    };
     assert_eq!(refused.code().as_deref(), Some("28P01"));
     let app = PgPool::connect(&server.app_url()).await.unwrap();
     let listens: String = sqlx::query_scalar("SHOW listen_addresses").fetch_one(&app).await.unwrap();
@@ -85,7 +89,10 @@ async fn a_server_that_dies_alone_comes_back_where_the_pools_find_it() {
     sqlx::query("CREATE TABLE kept AS SELECT 1 AS id").execute(&app).await.ok();
     let first = server_pid(place.path()).unwrap();
     kill(first, rustix::process::Signal::KILL);
-    eventually(async || server_pid(place.path()).is_some_and(|pid| pid != first) && sqlx::query("SELECT 1").execute(&app).await.is_ok()).await;
+    eventually(async || {
+        server_pid(place.path()).is_some_and(|pid| pid != first) && sqlx::query("SELECT 1").execute(&app).await.is_ok()
+    })
+    .await;
     app.close().await;
     server.stop().await;
 }

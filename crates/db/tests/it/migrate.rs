@@ -4,7 +4,8 @@ use tale_testkit::TestDb;
 #[tokio::test]
 async fn migrating_again_and_from_two_replicas_at_once_changes_nothing() {
     let db = TestDb::new().await;
-    let (one, two, three) = tokio::join!(migrate::app(&db.app), migrate::app(&db.app), migrate::knowledge(&db.knowledge));
+    let (one, two, three) =
+        tokio::join!(migrate::app(&db.app), migrate::app(&db.app), migrate::knowledge(&db.knowledge));
     one.unwrap();
     two.unwrap();
     three.unwrap();
@@ -28,10 +29,12 @@ async fn data_of_a_newer_release_is_refused_with_a_way_out() {
 async fn a_database_without_pgvector_names_the_statement_to_run() {
     let db = TestDb::new().await;
     sqlx::query("DROP EXTENSION vector CASCADE").execute(&db.knowledge).await.unwrap();
-    sqlx::raw_sql("DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO pg_monitor', current_database()); END $$")
-        .execute(&db.knowledge)
-        .await
-        .unwrap();
+    sqlx::raw_sql(
+        "DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO pg_monitor', current_database()); END $$",
+    )
+    .execute(&db.knowledge)
+    .await
+    .unwrap();
     let options = db.knowledge.connect_options().as_ref().clone().options([("role", "pg_monitor")]);
     let plain = sqlx::postgres::PgPoolOptions::new().connect_lazy_with(options);
     let error = migrate::knowledge(&plain).await.unwrap_err();

@@ -1,5 +1,7 @@
 //! The audit log on a real Postgres.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+
 use chrono::Utc;
 use serde_json::json;
 use sqlx::Connection;
@@ -29,7 +31,8 @@ async fn an_entry_commits_or_vanishes_with_the_act() {
     record(&mut tx, &entry(Actor::System)).await.unwrap();
     tx.rollback().await.unwrap();
     record(&mut conn, &entry(Actor::User { id: UserId::new() })).await.unwrap();
-    let kinds: Vec<String> = sqlx::query_scalar("SELECT actor_kind FROM app.audit_entries").fetch_all(&db.app).await.unwrap();
+    let kinds: Vec<String> =
+        sqlx::query_scalar("SELECT actor_kind FROM app.audit_entries").fetch_all(&db.app).await.unwrap();
     assert_eq!(kinds, ["user"]);
 }
 

@@ -12,7 +12,7 @@ async fn a_drain_lets_a_running_job_end_and_claims_nothing_new() {
     let db = TestDb::new().await;
     let (world, mut reports) = World::new();
     put(&db, OrgId::new(), &probe("running", Step::Gate)).await;
-    let running = Running::start(worker(&db, &world, 4));
+    let running = Running::start(worker(&db, &world, 1));
     next_start(&mut reports).await;
     running.stop.cancel();
     put(&db, OrgId::new(), &probe("new", Step::Succeed)).await;

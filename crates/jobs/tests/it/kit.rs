@@ -92,7 +92,11 @@ impl Job for Probe {
     }
 
     async fn given_up(&self, world: &World, _: Option<OrgId>, failure: &Failure) {
-        world.report(Seen::GivenUp { label: self.label.clone(), code: failure.code.to_string(), attempts: failure.attempts });
+        world.report(Seen::GivenUp {
+            label: self.label.clone(),
+            code: failure.code.to_string(),
+            attempts: failure.attempts,
+        });
     }
 }
 
@@ -151,7 +155,11 @@ pub async fn next_start(reports: &mut mpsc::UnboundedReceiver<Seen>) -> String {
 pub async fn settled(db: &TestDb, state: &str, count: i64) {
     within(async {
         loop {
-            let left: i64 = sqlx::query_scalar("SELECT count(*) FROM app.jobs WHERE state = $1").bind(state).fetch_one(&db.app).await.unwrap();
+            let left: i64 = sqlx::query_scalar("SELECT count(*) FROM app.jobs WHERE state = $1")
+                .bind(state)
+                .fetch_one(&db.app)
+                .await
+                .unwrap();
             if left == count {
                 return;
             }

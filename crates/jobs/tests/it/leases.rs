@@ -72,10 +72,10 @@ async fn the_late_writer_is_refused(guard: bool) {
     let (slow, fast) = (world(0), world(1));
     let job = Writer { guard };
     enqueue(&mut db.app.acquire().await.unwrap(), Some(OrgId::new()), &job, EnqueueOptions::default()).await.unwrap();
-    let first = Running::start(Worker::builder().register::<Writer>(Arc::clone(&slow)).build(db.app.clone()));
+    // Its only slot is taken, so the second worker gets the job.
+    let first =
+        Running::start(Worker::builder().register::<Writer>(Arc::clone(&slow)).concurrency(1).build(db.app.clone()));
     within(slow.started.acquire()).await.unwrap().forget();
-    // The first worker stops claiming, so the second one gets the job.
-    first.stop.cancel();
     expire_leases(&db).await;
     let second = Running::start(Worker::builder().register::<Writer>(Arc::clone(&fast)).build(db.app.clone()));
     assert_eq!(within(written.recv()).await, Some((2, true)));
@@ -155,7 +155,10 @@ async fn a_heartbeat_keeps_a_lease_and_notices_a_lost_one() {
     })
     .await;
     // Somebody else claims it: the only slot becomes free although the gate stays shut.
-    sqlx::query("UPDATE app.jobs SET lease_holder = 'other', lease_token = nextval('app.job_lease_token')").execute(&db.app).await.unwrap();
+    sqlx::query("UPDATE app.jobs SET lease_holder = 'other', lease_token = nextval('app.job_lease_token')")
+        .execute(&db.app)
+        .await
+        .unwrap();
     put(&db, OrgId::new(), &probe("next", Step::Succeed)).await;
     assert_eq!(next_start(&mut reports).await, "next");
     running.stopped().await;
@@ -168,7 +171,10 @@ async fn a_job_that_takes_its_worker_down_each_time_is_given_up() {
     put(&db, OrgId::new(), &probe("bomb", Step::Succeed)).await;
     sqlx::query("UPDATE app.jobs SET attempts = 8").execute(&db.app).await.unwrap();
     let running = Running::start(worker(&db, &world, 1));
-    assert_eq!(next(&mut reports).await, Seen::GivenUp { label: "bomb".into(), code: "JOB_LOST_TOO_OFTEN".into(), attempts: 9 });
+    assert_eq!(
+        next(&mut reports).await,
+        Seen::GivenUp { label: "bomb".into(), code: "JOB_LOST_TOO_OFTEN".into(), attempts: 9 }
+    );
     settled(&db, "dead", 1).await;
     running.stopped().await;
 }

@@ -1,5 +1,7 @@
 //! The job queue on a real Postgres.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+
 mod draining;
 mod kit;
 mod leases;

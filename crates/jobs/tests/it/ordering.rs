@@ -108,7 +108,8 @@ async fn a_failed_job_makes_room_for_the_same_key_queued_meanwhile() {
     next_start(&mut reports).await;
     put_keyed(&db, org, &probe("second", Step::Succeed), "k").await;
     running.stopped().await;
-    let left: Vec<String> = sqlx::query_scalar("SELECT payload->>'label' FROM app.jobs").fetch_all(&db.app).await.unwrap();
+    let left: Vec<String> =
+        sqlx::query_scalar("SELECT payload->>'label' FROM app.jobs").fetch_all(&db.app).await.unwrap();
     assert_eq!(left, ["second"]);
 }
 

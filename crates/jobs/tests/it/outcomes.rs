@@ -30,7 +30,10 @@ async fn a_failing_job_is_tried_again_and_then_kept_as_dead() {
     for attempt in 1..=3 {
         assert_eq!(next(&mut reports).await, Seen::Started { label: "job".into(), attempt });
     }
-    assert_eq!(next(&mut reports).await, Seen::GivenUp { label: "job".into(), code: "TEST_FAILED".into(), attempts: 3 });
+    assert_eq!(
+        next(&mut reports).await,
+        Seen::GivenUp { label: "job".into(), code: "TEST_FAILED".into(), attempts: 3 }
+    );
     settled(&db, "dead", 1).await;
     running.stopped().await;
 }
@@ -42,7 +45,10 @@ async fn a_refused_job_is_given_up_at_once() {
     put(&db, OrgId::new(), &probe("job", Step::Refuse)).await;
     let running = Running::start(worker(&db, &world, 2));
     assert_eq!(next(&mut reports).await, Seen::Started { label: "job".into(), attempt: 1 });
-    assert_eq!(next(&mut reports).await, Seen::GivenUp { label: "job".into(), code: "TEST_REFUSED".into(), attempts: 1 });
+    assert_eq!(
+        next(&mut reports).await,
+        Seen::GivenUp { label: "job".into(), code: "TEST_REFUSED".into(), attempts: 1 }
+    );
     settled(&db, "dead", 1).await;
     running.stopped().await;
 }
@@ -56,7 +62,10 @@ async fn a_panic_costs_an_attempt_and_not_the_worker() {
     for attempt in 1..=3 {
         assert_eq!(next(&mut reports).await, Seen::Started { label: "bad".into(), attempt });
     }
-    assert_eq!(next(&mut reports).await, Seen::GivenUp { label: "bad".into(), code: "JOB_PANICKED".into(), attempts: 3 });
+    assert_eq!(
+        next(&mut reports).await,
+        Seen::GivenUp { label: "bad".into(), code: "JOB_PANICKED".into(), attempts: 3 }
+    );
     put(&db, OrgId::new(), &probe("good", Step::Succeed)).await;
     assert_eq!(next_start(&mut reports).await, "good");
     running.stopped().await;

@@ -1,0 +1,60 @@
+# Thin: each target is one script or one program. `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+# What scripts/setup unpacked comes first; where the system has what is needed, nothing is there.
+export PATH := $(CURDIR)/.cache/node/24.19.0/bin:$(CURDIR)/.cache/tools/cargo-nextest/bin:$(CURDIR)/.cache/tools/cargo-deny/bin:$(PATH)
+
+# Options of `tale dev`, such as: make run ARGS="--port 4000 --data-dir /srv/tale"
+ARGS ?= --demo
+
+WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/build/*' -not -path 'web/.svelte-kit/*' \
+	-not -path 'web/src/lib/paraglide/*' -not -path 'web/screenshots/*' -not -path 'web/test-results/*' -not -path 'web/e2e/*' 2>/dev/null)
+
+.PHONY: help run build test lint fmt openapi web screenshots bench setup setup-test
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+run: build ## Build everything and start Tale on http://localhost:3000
+	@exec target/release/tale dev $(ARGS)
+
+build: web ## The release program with the web app in it: target/release/tale
+	cargo build --release --package tale
+
+test: ## Everything that is checked: formats, lints, licences, Rust, web, browser
+	@scripts/test
+
+lint: setup-test web/node_modules/.installed ## Formats and lints only
+	@scripts/test lint
+
+fmt: web/node_modules/.installed ## Format all sources
+	cargo fmt --all
+	cd web && npm run --silent format
+
+screenshots: build web/node_modules/.installed ## Pictures of every screen, into web/screenshots
+	cd web && TALE_BINARY=$(CURDIR)/target/release/tale npm run --silent screenshots
+
+bench: build ## The figures of bench/README.md, measured on this machine
+	@bench/run
+
+web: web/build/index.html ## The web app, into web/build
+
+setup:
+	@scripts/setup
+
+setup-test:
+	@scripts/setup test
+
+web/node_modules/.installed: web/package-lock.json | setup
+	cd web && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+web/build/index.html: web/node_modules/.installed $(WEB_SOURCES)
+	cd web && npm run --silent build
+	@touch $@
+
+openapi: web/node_modules/.installed ## The API contract and the types made from it, after a change of a route
+	cargo run --quiet --package tale-http --example openapi > target/openapi.json
+	mv target/openapi.json crates/http/openapi.json
+	cd web && npm run --silent api
