@@ -2,12 +2,15 @@
  * The main job, as a person does it once the server is set up (see `first-run`): connect the demo, upload documents, ask,
  * watch the answer stream, open the cited passage in its document.
  */
+import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { Page } from '@playwright/test';
 import { expect, expectAccessible, test } from './support/app.ts';
 
 const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
 const FILES = ['supply-agreement.pdf', 'travel-policy.docx', 'calibration.md'];
+/** Tells what this run made from what an earlier one left on the same server. */
+const RUN = randomUUID().slice(0, 8);
 const QUESTION = 'What is the notice period for termination of the supply agreement?';
 
 /** Counts the lengths that the answer has on screen from now on. */
@@ -43,7 +46,9 @@ test('a person asks, and Tale answers from their own documents', async ({ owner:
 		const tray = page.getByRole('region', { name: 'Uploads' });
 		await expect(tray.getByRole('heading', { name: '3 files uploaded' })).toBeVisible();
 		for (const name of ['supply-agreement', 'travel-policy', 'calibration']) {
-			await expect(page.getByRole('row').filter({ hasText: name }).first().getByText('Indexed')).toBeVisible();
+			await expect(
+				page.getByRole('row').filter({ hasText: name }).first().getByText('Indexed').filter({ visible: true })
+			).toBeVisible();
 		}
 		await expectAccessible(page);
 		await tray.getByRole('button', { name: 'Close' }).click();
@@ -142,10 +147,10 @@ test('a chat keeps its draft, its versions and its title', async ({ owner: { pag
 
 	await page.getByRole('button', { name: 'Conversation actions' }).click();
 	await page.getByRole('menuitem', { name: 'Rename' }).click();
-	await page.getByRole('textbox', { name: 'Title' }).fill('Sensors');
+	await page.getByRole('textbox', { name: 'Title' }).fill(`Sensors ${RUN}`);
 	await page.keyboard.press('Enter');
-	await expect(page.getByRole('heading', { name: 'Sensors', level: 1 })).toBeVisible();
-	await expect(page.getByRole('navigation', { name: 'Home' }).getByText('Sensors')).toBeVisible();
+	await expect(page.getByRole('heading', { name: `Sensors ${RUN}`, level: 1 })).toBeVisible();
+	await expect(page.getByRole('navigation', { name: 'Home' }).getByText(`Sensors ${RUN}`)).toBeVisible();
 	await expectAccessible(page);
 
 	await page.getByRole('button', { name: 'Conversation actions' }).click();
@@ -153,7 +158,7 @@ test('a chat keeps its draft, its versions and its title', async ({ owner: { pag
 	await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click();
 	await expect(page).toHaveURL(/\/chat$/);
 	await page.getByRole('button', { name: 'Undo' }).click();
-	await expect(page.getByRole('navigation', { name: 'Home' }).getByText('Sensors')).toBeVisible();
+	await expect(page.getByRole('navigation', { name: 'Home' }).getByText(`Sensors ${RUN}`)).toBeVisible();
 });
 
 test('documents are read, renamed and deleted with a way back', async ({ owner: { page, open } }) => {
@@ -168,12 +173,12 @@ test('documents are read, renamed and deleted with a way back', async ({ owner: 
 
 	await page.getByRole('button', { name: 'Actions for travel-policy' }).first().click();
 	await page.getByRole('menuitem', { name: 'Rename' }).click();
-	await page.getByRole('textbox', { name: 'Name' }).fill('Travel rules');
+	await page.getByRole('textbox', { name: 'Name' }).fill(`Travel rules ${RUN}`);
 	await page.keyboard.press('Enter');
-	await page.getByRole('button', { name: 'Actions for Travel rules' }).click();
+	await page.getByRole('button', { name: `Actions for Travel rules ${RUN}` }).click();
 	await page.getByRole('menuitem', { name: 'Delete' }).click();
 	await page.getByRole('button', { name: 'Delete document' }).click();
-	const row = page.getByRole('row').filter({ hasText: 'Travel rules' });
+	const row = page.getByRole('row').filter({ hasText: `Travel rules ${RUN}` });
 	await expect(row).toBeHidden();
 	await page.getByRole('button', { name: 'Undo' }).click();
 	await expect(row).toBeVisible();

@@ -50,7 +50,7 @@ const SHOTS: Shot[] = [
 		act: async (page) => {
 			await page.keyboard.press('Control+k');
 			await page.locator('input[role="combobox"]').fill('calibration');
-			await page.waitForLoadState('networkidle');
+			await page.locator('[role="option"]').first().waitFor();
 		}
 	},
 	{

@@ -1,5 +1,6 @@
 /** The rows of the credential table: each credential, and providers of one's own that need none. */
 import type { Credential, Provider } from '#lib/api/types.ts';
+import { m } from '#lib/paraglide/messages.js';
 
 export interface Row {
 	id: string;
@@ -26,4 +27,15 @@ export function modelCount({ provider, credential }: Row): number {
 /** Whether credentials carry the address themselves, as on Azure. */
 export function needsEndpoint(provider: Provider): boolean {
 	return provider.kind === 'shipped' && !provider.baseUrl;
+}
+
+/** The provider as people call it; the demo's own name is a sentence, which stands beside it instead. */
+export function providerName({ provider }: Row): string {
+	return provider.kind === 'demo' ? m.providers_demo_short() : provider.displayName;
+}
+
+/** What tells this row from the others of its provider. */
+export function rowName({ provider, credential }: Row): string {
+	if (provider.kind === 'demo') return m.providers_demo_what();
+	return credential?.name ?? provider.displayName;
 }
