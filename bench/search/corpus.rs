@@ -14,6 +14,8 @@ pub(crate) const MODEL: &str = "bench/synthetic/384";
 const PASSAGES_PER_FILE: usize = 20;
 /// Words of one passage, about 2,000 characters.
 const WORDS: usize = 300;
+/// Dimensions in which texts really differ; models spread them over all of theirs.
+const LATENT: usize = 32;
 const TOPICS: usize = 1_000;
 const VOCABULARY: usize = 40_000;
 
@@ -59,7 +61,10 @@ pub(crate) struct Language {
     words: Vec<String>,
     /// Cumulative frequencies after Zipf.
     cumulative: Vec<f64>,
-    centres: Vec<Vec<f32>>,
+    /// Of the topics, in the latent space.
+    centres: Vec<[f32; LATENT]>,
+    /// From the latent space to the vectors, row by row.
+    projection: Vec<[f32; LATENT]>,
 }
 
 impl Language {
@@ -78,8 +83,9 @@ impl Language {
         }
         let mut sum = 0.0;
         let cumulative = (0..VOCABULARY).map(|rank| { sum += 1.0 / (rank as f64 + 2.7).powf(1.05); sum }).collect();
-        let centres = (0..TOPICS).map(|_| (0..DIMENSIONS).map(|_| random.normal()).collect()).collect();
-        Self { words, cumulative, centres }
+        let centres = (0..TOPICS).map(|_| std::array::from_fn(|_| random.normal())).collect();
+        let projection = (0..DIMENSIONS).map(|_| std::array::from_fn(|_| random.normal())).collect();
+        Self { words, cumulative, centres, projection }
     }
 
     fn word(&self, random: &mut Random) -> &str {
@@ -120,7 +126,12 @@ impl Language {
 
     /// A unit vector near the centre of a topic; neighbouring topics overlap.
     pub(crate) fn vector(&self, topic: usize, random: &mut Random) -> Vec<f32> {
-        let mut vector: Vec<f32> = self.centres[topic].iter().map(|value| value + 1.2 * random.normal()).collect();
+        let latent: [f32; LATENT] = std::array::from_fn(|at| self.centres[topic][at] + 0.7 * random.normal());
+        let mut vector: Vec<f32> = self
+            .projection
+            .iter()
+            .map(|row| row.iter().zip(&latent).map(|(a, b)| a * b).sum::<f32>() + 0.3 * random.normal())
+            .collect();
         let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
         vector.iter_mut().for_each(|value| *value /= length);
         vector

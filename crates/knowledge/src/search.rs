@@ -197,7 +197,14 @@ impl Searcher {
         if let Some(floor) = request.min_similarity {
             dense.retain(|near| near.similarity >= f64::from(floor));
         }
-        let visible = self.visible(reach, keyword.iter().map(|found| found.file).chain(dense.iter().map(|near| near.file_id))).await?;
+        // the passages that will most likely be shown are read while their files are checked
+        let likely: Vec<Uuid> = {
+            let keyword: Vec<Uuid> = keyword.iter().map(|found| found.chunk).collect();
+            let dense: Vec<Uuid> = dense.iter().map(|near| near.id).collect();
+            fuse(&keyword, &dense).iter().take(limit + SPARE).map(|candidate| candidate.id).collect()
+        };
+        let files = keyword.iter().map(|found| found.file).chain(dense.iter().map(|near| near.file_id));
+        let (visible, mut bodies) = tokio::try_join!(self.visible(reach, files), self.bodies(org, &likely))?;
         let scores: HashMap<Candidate, f32> = keyword.iter().map(|found| ((found.chunk, found.file), found.score)).collect();
         let similarities: HashMap<Candidate, f64> = dense.iter().map(|near| ((near.id, near.file_id), near.similarity)).collect();
         let admitted = |candidate: &Candidate| visible.contains_key(&candidate.1);
@@ -212,7 +219,7 @@ impl Searcher {
         let fused = fuse(&keyword, &dense);
         diagnostics.admitted = fused.len();
 
-        let hits = self.first_distinct(org, &fused, limit).await?;
+        let hits = self.first_distinct(org, &fused, limit, &mut bodies).await?;
         let hits = hits
             .into_iter()
             .filter_map(|(fused, body)| {
@@ -248,26 +255,36 @@ impl Searcher {
         Ok(rows.into_iter().map(|row| (row.file_id.0, row)).collect())
     }
 
-    /// Reads passages in the fused order until `limit` different texts are there. A passage that was
-    /// deleted or rewritten since its leg answered is left out.
+    /// The passages `ids` by their id.
+    async fn bodies(&self, org: OrgId, ids: &[Uuid]) -> Result<HashMap<Uuid, Body>, Problem> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let rows = store::bodies(&self.corpus, org, ids).await.map_err(corpus_problem)?;
+        Ok(rows.into_iter().map(|body| (body.id.0, body)).collect())
+    }
+
+    /// The first `limit` different texts in the fused order. What is not among `bodies` is read; a
+    /// passage that was deleted or rewritten since its leg answered is left out.
     async fn first_distinct(
         &self,
         org: OrgId,
         fused: &[Fused<Candidate>],
         limit: usize,
+        bodies: &mut HashMap<Uuid, Body>,
     ) -> Result<Vec<(Fused<Candidate>, Body)>, Problem> {
         let mut hits = Vec::with_capacity(limit);
         let mut seen = HashSet::new();
+        let mut asked: HashSet<Uuid> = bodies.keys().copied().collect();
         let mut rest = fused;
         while hits.len() < limit && !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(limit - hits.len() + SPARE));
+            let (now, later) = rest.split_at(rest.len().min(limit - hits.len()));
             rest = later;
-            let ids: Vec<Uuid> = now.iter().map(|candidate| candidate.id.0).collect();
-            let rows = store::bodies(&self.corpus, org, &ids).await.map_err(corpus_problem)?;
-            let mut bodies: HashMap<Uuid, Body> = rows.into_iter().map(|body| (body.id.0, body)).collect();
+            let missing: Vec<Uuid> = now.iter().map(|candidate| candidate.id.0).filter(|id| asked.insert(*id)).collect();
+            bodies.extend(self.bodies(org, &missing).await?);
             for candidate in now {
                 let Some(body) = bodies.remove(&candidate.id.0) else { continue };
-                if hits.len() < limit && seen.insert(body.body.clone()) {
+                if seen.insert(body.body.clone()) {
                     hits.push((*candidate, body));
                 }
             }
