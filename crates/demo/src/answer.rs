@@ -84,7 +84,20 @@ fn text_of(message: &Value) -> String {
 
 /// A long message is a question with something pasted or attached: the last paragraph with a
 /// question mark, else the last one, is the question; the rest may be quoted.
+///
+/// What stands in an `untrusted-content` wrapper, and the notes in square brackets about attached
+/// files, are not the person's words.
 fn split_message(text: &str) -> (String, String) {
+    const END: &str = "</untrusted-content>";
+    if let Some(end) = text.rfind(END) {
+        let (question, _) = split_message(&text[end + END.len()..]);
+        let inside = text[..end].split("<untrusted-content").skip(1);
+        let beside: Vec<&str> =
+            inside.filter_map(|rest| Some(rest.split_once('>')?.1.split(END).next()?.trim())).collect();
+        return (question, beside.join("\n\n"));
+    }
+    let own = text.split("\n\n").filter(|paragraph| !paragraph.trim_start().starts_with("[Attached "));
+    let text = &own.collect::<Vec<_>>().join("\n\n");
     if text.chars().count() <= LONG_MESSAGE_CHARS {
         return (text.trim().to_owned(), String::new());
     }
@@ -268,6 +281,12 @@ mod tests {
                 "{said}"
             );
         }
+    }
+
+    #[test]
+    fn attached_files_are_not_the_question() {
+        let said = "[Attached file `a.md`]\n<untrusted-content source=\"a.md\">\nThe code is heron.\n</untrusted-content>\n\n[Attached image `x.png`: it cannot be shown to this model.]\n\nWhat is the code?";
+        assert_eq!(split_message(said), ("What is the code?".to_owned(), "The code is heron.".to_owned()));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sqlx::{PgConnection, PgPool};
 use tale_blobs::Blobs;
-use tale_core::Problem;
+use tale_core::{Code, Problem};
 use tale_core::clock::SharedClock;
 use tale_core::ids::OrgId;
 use tale_extract::ExtractProgram;
@@ -119,9 +119,19 @@ impl Knowledge {
     /// # Errors
     /// The databases' trouble.
     pub async fn embedding_saved(&self, conn: &mut PgConnection, org: OrgId, model: &EmbeddingModel) -> Result<usize, Problem> {
-        if self.corpus_width().await?.is_none_or(|width| width == model.dimensions) {
-            dense::ensure_index(self.corpus(), model.dimensions).await?;
+        if let Some(width) = self.corpus_width().await?
+            && width != model.dimensions
+        {
+            return Err(Problem::new(
+                Code::EmbeddingWidthConflict,
+                format!(
+                    "The knowledge database holds vectors of {width} numbers, and this model makes {}. A database holds one width: choose a model of {width}.",
+                    model.dimensions
+                ),
+            )
+            .with_data(serde_json::json!({ "stored": width, "requested": model.dimensions })));
         }
+        dense::ensure_index(self.corpus(), model.dimensions).await?;
         let waiting = files::take_unembedded(&mut *conn, org, &model.stamp(), self.clock().now()).await?;
         for file in &waiting {
             indexing::enqueue_embed(&mut *conn, org, *file).await?;

@@ -126,7 +126,14 @@ pub(crate) async fn first_question(chat: &Inner, org: OrgId, thread: ThreadId) -
         return Ok(None);
     };
     let row = messages::find(&mut conn, org, thread, first).await?;
-    Ok(row.map(|row| crate::parts::readable(&row.parts.0)).filter(|text| !text.trim().is_empty()))
+    Ok(row.and_then(|row| {
+        let words = row.parts.0.iter().find_map(|part| match part {
+            Part::Text { text } => Some(text.clone()),
+            _ => None,
+        });
+        // A message of files alone is named after them.
+        words.or_else(|| Some(crate::parts::readable(&row.parts.0))).filter(|text| !text.trim().is_empty())
+    }))
 }
 
 /// The chat and the chats it was forked from.
