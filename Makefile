@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/.cache/node/24.19.0/bin:$(CURDIR)/.cache/tools/cargo-ne
 # Options of `tale dev`, such as: make run ARGS="--port 4000 --data-dir /srv/tale"
 ARGS ?= --demo
 
-WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/build/*' -not -path 'web/.svelte-kit/*' \
+WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/build/*' -not -path 'web/.svelte-kit/*' \
 	-not -path 'web/src/lib/paraglide/*' -not -path 'web/screenshots/*' -not -path 'web/test-results/*' -not -path 'web/e2e/*' 2>/dev/null)
 
 .PHONY: help run build test lint fmt openapi web screenshots bench setup setup-test

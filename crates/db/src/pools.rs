@@ -8,11 +8,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
+use sqlx::{Connection, PgConnection, PgPool};
 
 /// How long a request waits for a free connection before it answers that the database is busy.
 pub const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a server that did not answer is asked once more for the reason.
+const REASON_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long one statement may run. Longer work belongs into steps of a job.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a transaction may wait for its client before the server ends it.
@@ -49,7 +51,9 @@ pub enum PoolError {
     #[error("the address of the {0} database cannot be read; expected postgres://USER:PASSWORD@HOST:PORT/NAME")]
     BadUrl(&'static str),
     /// The server did not answer.
-    #[error("the {name} database at {place} cannot be reached")]
+    #[error(
+        "the {name} database at {place} cannot be reached. See that it runs and that its address, user and password are right"
+    )]
     Unreachable {
         /// Which database.
         name: &'static str,
@@ -95,7 +99,20 @@ pub fn connect_lazy(name: &'static str, config: &PoolConfig) -> Result<PgPool, P
 pub async fn connect(name: &'static str, config: &PoolConfig) -> Result<PgPool, PoolError> {
     let options = connect_options(name, config)?;
     let place = place(&options);
-    pool_options(config).connect_with(options).await.map_err(|source| PoolError::Unreachable { name, place, source })
+    match pool_options(config).connect_with(options.clone()).await {
+        Ok(pool) => Ok(pool),
+        // The pool waits for a server that refuses connections; one connection says why it could not.
+        Err(sqlx::Error::PoolTimedOut) => {
+            let attempt = PgConnection::connect_with(&options);
+            let source = match tokio::time::timeout(REASON_TIMEOUT, attempt).await {
+                Ok(Ok(_late)) => return Ok(pool_options(config).connect_lazy_with(options)),
+                Ok(Err(reason)) => reason,
+                Err(_silent) => sqlx::Error::PoolTimedOut,
+            };
+            Err(PoolError::Unreachable { name, place, source })
+        }
+        Err(source) => Err(PoolError::Unreachable { name, place, source }),
+    }
 }
 
 fn pool_options(config: &PoolConfig) -> PgPoolOptions {

@@ -15,12 +15,15 @@ use tracing::{info, warn};
 use super::binaries::Binaries;
 use super::error::{EmbeddedError, says_disk_full};
 use super::privileges::User;
-use super::{READY_POLL, SOCKET_DIRECTORY_MAX};
+use super::{READY_POLL, ROLE, SOCKET_DIRECTORY_MAX};
 
 /// How long an earlier server may take to stop by itself before it is asked to.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(3);
 /// How long it may take after that.
 const LEFTOVER_LIMIT: Duration = Duration::from_secs(60);
+
+/// Length of a password before it is written in hexadecimal digits.
+const PASSWORD_BYTES: usize = 24;
 
 /// The directory's parts.
 #[derive(Debug, Clone)]
@@ -33,6 +36,20 @@ pub(super) struct Layout {
 pub(super) struct Passwords {
     pub(super) superuser: String,
     pub(super) role: String,
+    /// Whether the cluster does not know them yet.
+    pub(super) renewed: bool,
+}
+
+impl Passwords {
+    /// What the file holds, when it holds both whole.
+    fn read(text: &str) -> Option<Self> {
+        let value = |name: &str| {
+            let value = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='))?;
+            let whole = value.len() == PASSWORD_BYTES * 2 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+            whole.then(|| value.to_owned())
+        };
+        Some(Self { superuser: value("superuser")?, role: value("role")?, renewed: false })
+    }
 }
 
 impl std::fmt::Debug for Passwords {
@@ -88,25 +105,34 @@ impl Layout {
         }
     }
 
-    /// The passwords; new ones for a cluster that is yet to be made.
-    pub(super) fn passwords(&self, fresh: bool) -> Result<Passwords, EmbeddedError> {
-        let path = self.root.join("passwords");
-        let known = std::fs::read_to_string(&path).ok().and_then(|text| {
-            let mut lines = text.lines().filter_map(|line| line.split_once('=').map(|(_, value)| value.to_owned()));
-            Some(Passwords { superuser: lines.next()?, role: lines.next()? })
-        });
-        match known {
-            Some(passwords) => Ok(passwords),
-            None if !fresh => Err(EmbeddedError::PasswordsMissing(path)),
-            None => {
-                let passwords = Passwords { superuser: random_hex(24), role: random_hex(24) };
-                let mut file = private_file(&path, true)?;
-                write!(file, "superuser={}\nrole={}\n", passwords.superuser, passwords.role)
-                    .and_then(|()| file.sync_all())
-                    .map_err(|source| EmbeddedError::io(&path, source))?;
-                Ok(passwords)
+    /// The passwords; new ones when there are none or the file is damaged.
+    pub(super) fn passwords(&self) -> Result<Passwords, EmbeddedError> {
+        let path = self.password_file();
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                if let Some(known) = Passwords::read(&text) {
+                    return Ok(known);
+                }
             }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {}
+            Err(source) => return Err(EmbeddedError::io(&path, source)),
         }
+        Ok(Passwords { superuser: random_hex(PASSWORD_BYTES), role: random_hex(PASSWORD_BYTES), renewed: true })
+    }
+
+    pub(super) fn password_file(&self) -> PathBuf {
+        self.root.join("passwords")
+    }
+
+    /// Keeps new passwords, whole or not at all.
+    fn keep(&self, passwords: &Passwords) -> Result<(), EmbeddedError> {
+        let (path, draft) = (self.password_file(), self.root.join("passwords.new"));
+        let mut file = private_file(&draft, true)?;
+        write!(file, "superuser={}\nrole={}\n", passwords.superuser, passwords.role)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| std::fs::rename(&draft, &path))
+            .map_err(|source| EmbeddedError::io(&path, source))
     }
 
     /// The status an open or former server wrote: its process and the last word of the file.
@@ -117,11 +143,11 @@ impl Layout {
     }
 
     /// Clears away what an earlier run left: waits for a server that is still stopping, asks one
-    /// that is not to stop, and removes a stale pid file and stale sockets.
+    /// that is not to stop, and removes a stale pid file and stale sockets. Postgres itself would
+    /// take the pid file of a process number that somebody else has by now for a running server.
     pub(super) async fn clear_remains(&self) -> Result<(), EmbeddedError> {
-        if let Some((pid, _)) = self.status() {
-            self.wait_for_leftover(pid).await?;
-            // Its process is gone or somebody else's by now.
+        if self.status().is_some() {
+            self.wait_for_leftovers().await?;
             let file = self.cluster().join("postmaster.pid");
             if file.exists() {
                 warn!("the private database was not stopped cleanly, it recovers now");
@@ -134,13 +160,21 @@ impl Layout {
         Ok(())
     }
 
-    async fn wait_for_leftover(&self, pid: i32) -> Result<(), EmbeddedError> {
+    /// Waits until no process of an earlier server is left: one that still wrote beside a new
+    /// server would damage the cluster.
+    async fn wait_for_leftovers(&self) -> Result<(), EmbeddedError> {
         let started = Instant::now();
         let mut asked = false;
-        while self.is_server(pid) {
+        while let Some(pid) = self.processes().first().copied() {
             if !asked && started.elapsed() > LEFTOVER_GRACE {
                 info!("stopping the private database of an earlier run (process {pid})");
-                asked = Pid::from_raw(pid).is_some_and(|pid| rustix::process::kill_process(pid, Signal::INT).is_ok());
+                let main = self.status().map(|(pid, _)| pid);
+                for pid in self.processes() {
+                    // A fast shutdown for the server, the end for one of its children left alone.
+                    let signal = if Some(pid) == main { Signal::INT } else { Signal::TERM };
+                    let _ = Pid::from_raw(pid).map(|pid| rustix::process::kill_process(pid, signal));
+                }
+                asked = true;
             }
             if started.elapsed() > LEFTOVER_LIMIT {
                 return Err(EmbeddedError::StillRunning { pid, directory: self.cluster() });
@@ -150,10 +184,16 @@ impl Layout {
         Ok(())
     }
 
-    /// Whether process `pid` is a server of this cluster: a server's working directory is its
-    /// cluster, which tells it from another program that got the same number.
-    fn is_server(&self, pid: i32) -> bool {
-        std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|directory| directory == self.cluster())
+    /// The processes of a server of this cluster: their working directory is the cluster.
+    pub(super) fn processes(&self) -> Vec<i32> {
+        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+        entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(|pid| {
+                std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|directory| directory == self.cluster())
+            })
+            .collect()
     }
 
     /// The last lines of the server's log.
@@ -226,6 +266,7 @@ pub(super) fn initialize(
     let output = command.output().map_err(at(&binaries.program("initdb")))?;
     let _ = std::fs::remove_file(&password_file);
     if output.status.success() {
+        layout.keep(passwords)?;
         return std::fs::rename(&draft, layout.cluster()).map_err(at(&layout.cluster()));
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -236,5 +277,62 @@ pub(super) fn initialize(
         Err(EmbeddedError::InitFailed(
             said.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join(" | "),
         ))
+    }
+}
+
+/// Gives the roles of a stopped cluster new passwords: its owner may, through the server's
+/// single-user mode, which asks for none.
+pub(super) fn set_passwords(
+    layout: &Layout,
+    binaries: &Binaries,
+    user: &User,
+    passwords: &Passwords,
+) -> Result<(), EmbeddedError> {
+    let program = binaries.program("postgres");
+    let failed = |source| EmbeddedError::io(&program, source);
+    let mut server = user
+        .command(&program)
+        .arg("--single")
+        .arg("-D")
+        .arg(layout.cluster())
+        .args(["-c", "password_encryption=scram-sha-256", "postgres"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    // The names and the passwords are ours: constants and hexadecimal digits. One line is one
+    // statement. A role that was never created is created with its password later.
+    let statements = format!(
+        "ALTER ROLE postgres PASSWORD '{}'\nALTER ROLE {ROLE} PASSWORD '{}'\n",
+        passwords.superuser, passwords.role
+    );
+    if let Some(mut input) = server.stdin.take() {
+        input.write_all(statements.as_bytes()).map_err(failed)?;
+    }
+    let output = server.wait_with_output().map_err(failed)?;
+    if output.status.success() {
+        return layout.keep(passwords);
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if says_disk_full(&said) {
+        Err(EmbeddedError::DiskFull(layout.root.clone()))
+    } else {
+        Err(EmbeddedError::PasswordsLost { file: layout.password_file(), said: said.trim().replace('\n', " | ") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_taken_whole_or_not_at_all() {
+        let (one, two) = ("a".repeat(48), "b".repeat(48));
+        let read = Passwords::read(&format!("superuser={one}\r\nrole={two}\r\n")).unwrap();
+        assert_eq!((read.superuser, read.role), (one.clone(), two.clone()));
+        for damaged in [String::new(), format!("superuser={one}\n"), format!("superuser={one}\nrole={}", &two[..40])] {
+            assert!(Passwords::read(&damaged).is_none(), "{damaged:?}");
+        }
     }
 }

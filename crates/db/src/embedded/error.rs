@@ -37,9 +37,14 @@ pub enum EmbeddedError {
         /// The major version of the binaries.
         ours: u32,
     },
-    /// The passwords of an existing cluster are gone.
-    #[error("{} is missing, but the database beside it exists and needs it. Restore the file from a backup, or move the database away to start with an empty one", .0.display())]
-    PasswordsMissing(PathBuf),
+    /// The passwords of an existing cluster are gone and it does not take new ones.
+    #[error("{} is lost, and the database beside it did not take new passwords: {said}. Restore the file from a backup", .file.display())]
+    PasswordsLost {
+        /// The file.
+        file: PathBuf,
+        /// What Postgres said.
+        said: String,
+    },
     /// The disk is full.
     #[error("the disk that holds {} is full. Free some space there, then start again; nothing is lost", .0.display())]
     DiskFull(PathBuf),

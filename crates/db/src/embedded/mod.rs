@@ -17,8 +17,10 @@
 //!
 //! **Stopping.** [`EmbeddedPostgres::stop`] is a fast shutdown. When the program is killed, the
 //! kernel sends the server the same signal. When the server dies alone, it is started again on the
-//! same port, where the pools find it. A leftover `postmaster.pid`, sockets and an unclean stop are
-//! cleared up by the next start: Postgres replays its log.
+//! same port, where the pools find it, for as long as that takes. A leftover `postmaster.pid`,
+//! sockets and an unclean stop are cleared up by the next start: Postgres replays its log. Never is
+//! a server started while a process of an earlier one still holds the cluster. Passwords that were
+//! lost are set anew: whoever owns the cluster's files may do so.
 //!
 //! **Cost.** An existing directory is ready a few milliseconds after the server says so: its status
 //! is polled every [`READY_POLL`], and nothing is executed in between. The server itself holds
@@ -36,7 +38,7 @@ use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
-use tracing::info;
+use tracing::{info, warn};
 
 pub use binaries::{Binaries, candidates};
 pub use error::EmbeddedError;
@@ -77,7 +79,7 @@ impl EmbeddedPostgres {
         let binaries = Binaries::find(candidates)?;
         let user = privileges::User::for_server(&layout.cluster(), &[directory, &binaries.directory])?;
         let fresh = !layout.cluster().join("PG_VERSION").exists();
-        let passwords = layout.passwords(fresh)?;
+        let passwords = layout.passwords()?;
         if fresh {
             info!("creating a private database in {}", directory.display());
             let (layout, binaries, user, passwords) = (layout.clone(), binaries.clone(), user, passwords.clone());
@@ -88,6 +90,11 @@ impl EmbeddedPostgres {
         }
         user.take_over(&layout.run())?;
         layout.clear_remains().await?;
+        if passwords.renewed && !fresh {
+            warn!("{} was lost; the private database gets new passwords", layout.password_file().display());
+            let (layout, binaries, passwords) = (layout.clone(), binaries.clone(), passwords.clone());
+            blocking(move || cluster::set_passwords(&layout, &binaries, &user, &passwords)).await?;
+        }
         let server = Server::start(&layout, &binaries, &user).await?;
         let started = Self { server, layout, passwords, _lock: lock };
         if !started.layout.prepared().exists() {
@@ -112,12 +119,6 @@ impl EmbeddedPostgres {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.server.port()
-    }
-
-    /// Returns when the server is gone for good although nobody stopped it, with the end of its
-    /// log. Never returns otherwise.
-    pub async fn failed(&self) -> String {
-        self.server.failed().await
     }
 
     /// Stops the server: no new connections, open ones are cut, everything is on disk. Close the

@@ -24,8 +24,14 @@ use super::privileges::User;
 const PORT_TRIES: u32 = 3;
 /// How long a fast shutdown may take before it becomes an immediate one.
 const STOP_BUDGET: Duration = Duration::from_secs(30);
-/// Restarts of a server that died alone before the program is told.
-const RESTARTS: u32 = 5;
+/// First pause before a server that died alone is started again; doubles up to [`RESTART_MAX`].
+const RESTART_MIN: Duration = Duration::from_millis(250);
+/// Longest pause between two tries: a full disk may be freed at any time.
+const RESTART_MAX: Duration = Duration::from_secs(15);
+/// A server that served for this long had recovered: the next death begins with the first pause.
+const RECOVERED: Duration = Duration::from_secs(60);
+/// How often a pause looks whether the program stops.
+const STOP_POLL: Duration = Duration::from_millis(50);
 /// A start slower than this is worth a line: the server replays its log after an unclean stop.
 const SLOW_START: Duration = Duration::from_secs(5);
 /// A log longer than this begins anew at the next start.
@@ -127,15 +133,6 @@ impl Server {
         self.port
     }
 
-    /// Returns once the server is gone for good.
-    pub(super) async fn failed(&self) -> String {
-        let mut ended = self.ended.clone();
-        match ended.wait_for(Option::is_some).await {
-            Ok(tail) if !self.shared.stopping.load(Ordering::SeqCst) => tail.clone().unwrap_or_default(),
-            _ => std::future::pending().await,
-        }
-    }
-
     /// Fast shutdown, then immediate, then the end.
     pub(super) async fn stop(&self) {
         let mut ended = self.ended.clone();
@@ -162,36 +159,68 @@ impl Drop for Server {
     }
 }
 
-/// The thread: starts the server, waits for it, starts it again when it dies alone. Returns the
-/// end of its log.
+/// The thread: starts the server, waits for it, starts it again when it dies alone, for as long as
+/// that takes. Returns the end of its log.
 fn own(launch: &Launch, shared: &Shared) -> String {
-    let mut restarts = 0;
+    let mut pause = RESTART_MIN;
+    let mut told = String::new();
     loop {
-        let mut child = match launch.spawn() {
-            Ok(child) => child,
-            Err(error) => return format!("{}: {error}", launch.binaries.program("postgres").display()),
+        let started = std::time::Instant::now();
+        let ended = match launch.spawn() {
+            Ok(mut child) => {
+                shared.pid.store(i32::try_from(child.id()).unwrap_or(0), Ordering::SeqCst);
+                if shared.stopping.load(Ordering::SeqCst) {
+                    // Asked to stop between two starts, when there was no process to tell.
+                    let _ = Pid::from_raw(shared.pid.load(Ordering::SeqCst))
+                        .map(|pid| rustix::process::kill_process(pid, Signal::INT));
+                }
+                let status = child.wait();
+                shared.pid.store(0, Ordering::SeqCst);
+                status.map_or_else(|error| error.to_string(), |status| status.to_string())
+            }
+            Err(error) => format!("{} cannot be started: {error}", launch.binaries.program("postgres").display()),
         };
-        shared.pid.store(i32::try_from(child.id()).unwrap_or(0), Ordering::SeqCst);
         if shared.stopping.load(Ordering::SeqCst) {
-            // Asked to stop between two starts, when there was no process to tell.
-            let _ = Pid::from_raw(shared.pid.load(Ordering::SeqCst))
-                .map(|pid| rustix::process::kill_process(pid, Signal::INT));
-        }
-        let status = child.wait();
-        shared.pid.store(0, Ordering::SeqCst);
-        if shared.stopping.load(Ordering::SeqCst) || !shared.serving.load(Ordering::SeqCst) {
             return launch.layout.log_tail();
         }
-        if restarts == RESTARTS {
-            error!("the private database died {} times, giving up", restarts + 1);
+        if !shared.serving.load(Ordering::SeqCst) {
+            let tail = launch.layout.log_tail();
+            return if tail.is_empty() { ended } else { tail };
+        }
+        if started.elapsed() > RECOVERED {
+            pause = RESTART_MIN;
+            told.clear();
+        }
+        if told != ended {
+            // Once per reason: a disk that stays full must not fill the log as well.
+            error!(
+                ended, log = %launch.layout.log().display(), tail = launch.layout.log_tail(),
+                "the private database ended by itself and is started again until it stays"
+            );
+            told = ended;
+        }
+        if wait_unless_stopping(shared, pause) {
             return launch.layout.log_tail();
         }
-        restarts += 1;
-        warn!("the private database ended unexpectedly ({status:?}), starting it again");
-        // Its children notice that it is gone and leave; until then the new one refuses to start.
-        std::thread::sleep(Duration::from_millis(200) * restarts);
-        let _ = std::fs::remove_file(launch.layout.cluster().join("postmaster.pid"));
+        pause = (pause * 2).min(RESTART_MAX);
+        // Its children notice that it is gone and leave. As long as one still writes, the pid file
+        // makes a new server refuse to start, and we try again.
+        if launch.layout.processes().is_empty() {
+            let _ = std::fs::remove_file(launch.layout.cluster().join("postmaster.pid"));
+        }
     }
+}
+
+/// Waits; `true` when the program stops meanwhile.
+fn wait_unless_stopping(shared: &Shared, pause: Duration) -> bool {
+    let started = std::time::Instant::now();
+    while started.elapsed() < pause {
+        if shared.stopping.load(Ordering::SeqCst) {
+            return true;
+        }
+        std::thread::sleep(STOP_POLL.min(pause));
+    }
+    shared.stopping.load(Ordering::SeqCst)
 }
 
 impl Launch {
@@ -237,6 +266,7 @@ impl Launch {
             // Nobody replicates it.
             ("wal_level", "minimal"),
             ("max_wal_senders", "0"),
+            ("max_logical_replication_workers", "0"),
             ("min_wal_size", "32MB"),
             ("max_wal_size", "512MB"),
             ("checkpoint_timeout", "15min"),

@@ -86,15 +86,43 @@ async fn a_server_that_dies_alone_comes_back_where_the_pools_find_it() {
     let place = tempfile::tempdir().unwrap();
     let server = start(place.path()).await;
     let app = PgPool::connect(&server.app_url()).await.unwrap();
-    sqlx::query("CREATE TABLE kept AS SELECT 1 AS id").execute(&app).await.ok();
-    let first = server_pid(place.path()).unwrap();
-    kill(first, rustix::process::Signal::KILL);
-    eventually(async || {
-        server_pid(place.path()).is_some_and(|pid| pid != first) && sqlx::query("SELECT 1").execute(&app).await.is_ok()
-    })
-    .await;
+    sqlx::query("CREATE TABLE kept AS SELECT 1 AS id").execute(&app).await.unwrap();
+    // Killed, and stopped by a stranger.
+    for round in 0..3 {
+        let first = server_pid(place.path()).unwrap();
+        kill(first, if round % 2 == 0 { rustix::process::Signal::KILL } else { rustix::process::Signal::INT });
+        eventually(async || {
+            server_pid(place.path()).is_some_and(|pid| pid != first)
+                && sqlx::query("SELECT FROM kept").execute(&app).await.is_ok()
+        })
+        .await;
+    }
     app.close().await;
     server.stop().await;
+}
+
+#[tokio::test]
+async fn lost_or_damaged_passwords_are_set_anew_and_the_data_is_still_there() {
+    let place = tempfile::tempdir().unwrap();
+    let server = start(place.path()).await;
+    let app = PgPool::connect(&server.app_url()).await.unwrap();
+    sqlx::query("CREATE TABLE kept (id int)").execute(&app).await.unwrap();
+    app.close().await;
+    let before = server.app_url();
+    server.stop().await;
+    let file = place.path().join("passwords");
+    for damage in [None, Some("superuser=abc")] {
+        match damage {
+            None => std::fs::remove_file(&file).unwrap(),
+            Some(text) => std::fs::write(&file, text).unwrap(),
+        }
+        let server = start(place.path()).await;
+        assert_ne!(server.app_url(), before);
+        let app = PgPool::connect(&server.app_url()).await.unwrap();
+        sqlx::query("SELECT FROM kept").execute(&app).await.unwrap();
+        app.close().await;
+        server.stop().await;
+    }
 }
 
 #[tokio::test]
