@@ -29,7 +29,11 @@ async fn after_a_drain_without_budget(step: Step) -> (Vec<(String, i32)>, bool) 
     let (world, mut reports) = World::new();
     put(&db, OrgId::new(), &probe("job", step)).await;
     let running = Running::start(
-        Worker::builder().register::<Probe>(Arc::clone(&world)).drain(Duration::ZERO).build(db.app.clone()),
+        Worker::builder()
+            .register::<Probe>(Arc::clone(&world))
+            .drain(Duration::ZERO)
+            .concurrency(1)
+            .build(db.app.clone()),
     );
     next_start(&mut reports).await;
     running.stopped().await;

@@ -18,8 +18,9 @@ async fn expire_leases(db: &TestDb) {
     sqlx::query("SELECT pg_notify('tale_jobs', '')").execute(&db.app).await.unwrap();
 }
 
-/// Starts `worker` on a runtime of its own and returns how to kill it: every task stops at once,
-/// nothing is written, as after `kill -9`.
+/// Starts `worker` on a runtime of its own and returns how to kill it: every task stops where it
+/// waits, nothing is written, as after `kill -9`. The worker's only slot should be taken by then,
+/// or a claim that is under way may still go through.
 fn mortal(worker: Worker) -> impl FnOnce() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.spawn(worker.run(tokio_util::sync::CancellationToken::new()));
@@ -103,7 +104,7 @@ async fn a_killed_workers_job_starts_again_once_its_lease_has_run_out() {
     put(&db, OrgId::new(), &probe("job", Step::Gate)).await;
     // A pool of its own: the killed runtime takes its connections along.
     let pool = sqlx::PgPool::connect_lazy(&db.app_url()).unwrap();
-    let kill = mortal(Worker::builder().register::<Probe>(Arc::clone(&world)).build(pool));
+    let kill = mortal(Worker::builder().register::<Probe>(Arc::clone(&world)).concurrency(1).build(pool));
     assert_eq!(next(&mut reports).await, Seen::Started { label: "job".into(), attempt: 1 });
     kill();
     let running = Running::start(worker(&db, &world, 1));
@@ -119,7 +120,9 @@ async fn a_worker_that_restarts_under_its_exclusive_name_goes_on_at_once() {
     let db = TestDb::new().await;
     let (world, mut reports) = World::new();
     put(&db, OrgId::new(), &probe("job", Step::Gate)).await;
-    let named = |pool| Worker::builder().register::<Probe>(Arc::clone(&world)).exclusive_identity("dir-1").build(pool);
+    let named = |pool| {
+        Worker::builder().register::<Probe>(Arc::clone(&world)).exclusive_identity("dir-1").concurrency(1).build(pool)
+    };
     let kill = mortal(named(sqlx::PgPool::connect_lazy(&db.app_url()).unwrap()));
     assert_eq!(next(&mut reports).await, Seen::Started { label: "job".into(), attempt: 1 });
     kill();

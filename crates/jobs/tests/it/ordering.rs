@@ -103,7 +103,11 @@ async fn a_failed_job_makes_room_for_the_same_key_queued_meanwhile() {
     let org = OrgId::new();
     put_keyed(&db, org, &probe("first", Step::Listen), "k").await;
     let running = Running::start(
-        Worker::builder().register::<Probe>(Arc::clone(&world)).drain(Duration::ZERO).build(db.app.clone()),
+        Worker::builder()
+            .register::<Probe>(Arc::clone(&world))
+            .drain(Duration::ZERO)
+            .concurrency(1)
+            .build(db.app.clone()),
     );
     next_start(&mut reports).await;
     put_keyed(&db, org, &probe("second", Step::Succeed), "k").await;
