@@ -67,17 +67,20 @@ pub async fn read_limited(request: Request, cap: usize) -> Result<Bytes, HttpPro
     if declared.is_some_and(|length| length > cap as u64) {
         return Err(too_large().into());
     }
-    let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(request.into_body(), cap).collect()).await;
-    let read = read.map_err(|_| {
-        Problem::new(Code::RequestTimeout, "The request body did not arrive within 15 minutes. Send it again.")
-    })?;
-    match read {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large().into()),
-        Err(error) => {
+    read_within(request.into_body(), cap, BODY_TIMEOUT).await?.ok_or_else(|| too_large().into())
+}
+
+/// Reads a body in time; `None` when it is larger than `cap`.
+async fn read_within(body: axum::body::Body, cap: usize, time: Duration) -> Result<Option<Bytes>, Problem> {
+    match tokio::time::timeout(time, Limited::new(body, cap).collect()).await {
+        Err(_) => {
+            Err(Problem::new(Code::RequestTimeout, "The request body did not arrive within 15 minutes. Send it again."))
+        }
+        Ok(Ok(collected)) => Ok(Some(collected.to_bytes())),
+        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Ok(None),
+        Ok(Err(error)) => {
             Err(Problem::new(Code::InvalidBody, "The request body could not be read to its end. Send it again.")
-                .because(error)
-                .into())
+                .because(error))
         }
     }
 }
@@ -98,6 +101,10 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             Problem::invalid_field("", &format!("is not valid JSON (line {}, column {})", error.line(), error.column()))
         })?
     };
+    // serde would take a list as a struct's fields in order.
+    if !value.is_object() {
+        return Err(Problem::invalid_field("", "must be an object"));
+    }
     judge_value(&value, &mut Vec::new())?;
     let mut track = serde_path_to_error::Track::new();
     let deserializer = serde_path_to_error::Deserializer::new(value, &mut track);
@@ -206,6 +213,18 @@ mod tests {
         assert!(issue(r#"{"name":"\ud800"}"#).1.starts_with("is not valid JSON"));
         assert!(issue("{\"name\"").1.starts_with("is not valid JSON"));
         assert!(parse::<Form>(b"{\"name\":\"\xff\"}").is_err());
+    }
+
+    #[tokio::test]
+    async fn a_body_has_a_size_and_a_time() {
+        let read = |body, cap| read_within(body, cap, Duration::from_millis(5));
+        assert_eq!(read(axum::body::Body::from("abc"), 3).await.unwrap().unwrap(), "abc");
+        assert!(read(axum::body::Body::from("abcd"), 3).await.unwrap().is_none());
+        let silent = axum::body::Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
+        assert_eq!(read(silent, 3).await.unwrap_err().code, Code::RequestTimeout);
+        let broken =
+            axum::body::Body::from_stream(futures::stream::iter([Err::<Bytes, _>(std::io::Error::other("reset"))]));
+        assert_eq!(read(broken, 3).await.unwrap_err().code, Code::InvalidBody);
     }
 
     #[test]

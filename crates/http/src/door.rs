@@ -1,18 +1,18 @@
 //! What happens to every request before and after its handler: request id, URL limits, one log
 //! line, the error body, security headers, compression, a caught panic.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use tale_core::{Code, Problem};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::{DefaultPredicate, Predicate, SizeAbove};
+use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tracing::Instrument;
 
 use crate::problem::{Answered, HttpProblem, envelope};
@@ -20,6 +20,9 @@ use crate::state::App;
 
 /// Longest path and query, in bytes (API-21).
 const MAX_URI_BYTES: usize = 32 * 1024;
+
+/// An answer that takes this long leaves a line in the log.
+const SLOW: Duration = Duration::from_secs(2);
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -30,7 +33,7 @@ pub struct RequestId(pub String);
 /// Puts the door around the routes.
 pub fn around(router: Router<App>, app: &App) -> Router<App> {
     let inner = router
-        .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(SizeAbove::new(512))))
+        .layer(CompressionLayer::new().compress_when(SizeAbove::new(512).and(compressible)))
         .with_state(app.clone());
     Router::new()
         .fallback_service(inner)
@@ -40,12 +43,25 @@ pub fn around(router: Router<App>, app: &App) -> Router<App> {
         .layer(middleware::from_fn_with_state(app.clone(), door))
 }
 
+/// Whether an answer gets smaller by compression (API-32). Files that are compressed in themselves
+/// keep their length and their ranges; live streams are not held back.
+fn compressible(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    (kind.starts_with("text/") && kind != "text/event-stream") || matches!(kind, "application/json" | "image/svg+xml")
+}
+
 async fn door(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(&request);
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let span = tracing::info_span!("request", request_id = %id, %method, path = %path, user = tracing::field::Empty, org = tracing::field::Empty);
+    if method == Method::HEAD {
+        // Answered as the GET it stands for, uncompressed, so that its headers are the same (API-20).
+        *request.method_mut() = Method::GET;
+        request.headers_mut().remove(header::ACCEPT_ENCODING);
+    }
     let response = match judge_uri(request.uri()) {
         Err(problem) => HttpProblem(problem).into_response(),
         Ok(rewritten) => {
@@ -57,26 +73,67 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
         }
     };
     let mut response = if method == Method::OPTIONS && response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        let (parts, _) = response.into_parts();
-        let mut options = StatusCode::NO_CONTENT.into_response();
-        if let Some(allow) = parts.headers.get(header::ALLOW) {
-            options.headers_mut().insert(header::ALLOW, allow.clone());
-        }
-        options
+        options(&response)
     } else {
-        answer(response, &id, &method, &span)
+        answer(response, &id, &span)
     };
+    if method == Method::HEAD {
+        response = without_body(response);
+    }
+    mark_coding(response.headers_mut());
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     security_headers(&app, &mut response);
     let _entered = span.enter();
-    tracing::debug!(
-        status = response.status().as_u16(),
-        ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        "answered"
-    );
+    let (status, elapsed) = (response.status().as_u16(), started.elapsed());
+    let ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+    if elapsed >= SLOW {
+        tracing::info!(status, ms, "answered slowly");
+    } else {
+        tracing::debug!(status, ms, "answered");
+    }
     response
+}
+
+/// `OPTIONS` of a known path: what it accepts, for anybody (API-20).
+fn options(refused: &Response) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let accepted =
+        refused.headers().get(header::ALLOW).and_then(|value| value.to_str().ok()).filter(|list| !list.is_empty());
+    let list = accepted.map_or_else(|| "OPTIONS".to_owned(), |list| format!("{list},OPTIONS"));
+    if let Ok(value) = HeaderValue::from_str(&list) {
+        response.headers_mut().insert(header::ALLOW, value);
+    }
+    response
+}
+
+/// The head of an answer, with the length that its body has.
+fn without_body(response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    if let Some(length) = http_body::Body::size_hint(&body).exact()
+        && !matches!(parts.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+        && !parts.headers.contains_key(header::CONTENT_LENGTH)
+    {
+        parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Response::from_parts(parts, Body::empty())
+}
+
+/// A strong tag names one sequence of bytes, so a compressed answer has a tag of its own (API-30).
+fn mark_coding(headers: &mut HeaderMap) {
+    let Some(coding @ ("gzip" | "zstd")) = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok())
+    else {
+        return;
+    };
+    let marked = headers
+        .get(header::ETAG)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|tag| tag.strip_prefix('"')?.strip_suffix('"'))
+        .and_then(|tag| HeaderValue::from_str(&format!("\"{tag}-{coding}\"")).ok());
+    if let Some(value) = marked {
+        headers.insert(header::ETAG, value);
+    }
 }
 
 /// The client's id when it is well-formed, else a fresh one (API-22).
@@ -116,16 +173,17 @@ fn judge_uri(uri: &Uri) -> Result<Option<Uri>, Problem> {
 }
 
 /// Writes the body of a problem and its log line.
-fn answer(mut response: Response, id: &str, method: &Method, span: &tracing::Span) -> Response {
+fn answer(mut response: Response, id: &str, span: &tracing::Span) -> Response {
     let Some(Answered(problem)) = response.extensions_mut().remove::<Answered>() else {
         return response;
     };
     let _entered = span.enter();
-    if problem.status() >= 500 {
-        let cause = problem.source.as_deref().map(chain).unwrap_or_default();
-        tracing::error!(code = problem.code.text(), cause, "{}", problem.message);
-    } else {
-        tracing::debug!(code = problem.code.text(), "{}", problem.message);
+    let cause = problem.source.as_deref().map(chain).unwrap_or_default();
+    match problem.status() {
+        500 => tracing::error!(code = problem.code.text(), cause, "{}", problem.message),
+        // Something outside that we depend on.
+        501.. => tracing::warn!(code = problem.code.text(), cause, "{}", problem.message),
+        _ => tracing::debug!(code = problem.code.text(), "{}", problem.message),
     }
     let body = envelope(&problem, Some(id)).to_string();
     let length = body.len();
@@ -133,7 +191,7 @@ fn answer(mut response: Response, id: &str, method: &Method, span: &tracing::Spa
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    Response::from_parts(parts, if method == Method::HEAD { Body::empty() } else { Body::from(body) })
+    Response::from_parts(parts, Body::from(body))
 }
 
 /// An error and its causes on one line.

@@ -49,7 +49,8 @@ pub async fn serve(State(app): State<App>, request: Request) -> Response {
         return crate::door::not_found().await.into_response();
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return crate::door::method_not_allowed().await.into_response();
+        let allow = [(header::ALLOW, HeaderValue::from_static("GET,HEAD"))];
+        return (allow, crate::door::method_not_allowed().await).into_response();
     }
     let name = path.trim_start_matches('/');
     if let Some(response) = file(&app.web, name, request.headers()) {

@@ -4,6 +4,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Request, StatusCode, header};
+use axum::response::Response;
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -111,21 +112,8 @@ impl Client {
 
     /// Sends one request and keeps the session cookie of the answer, as a browser does.
     pub async fn send(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
-        let mut request = Request::builder().method(method).uri(path).extension(ConnectInfo(self.peer));
-        for (name, value) in &self.headers {
-            request = request.header(*name, value);
-        }
-        if let Some(cookie) = &self.cookie {
-            request = request.header(header::COOKIE, format!("tale_session={cookie}"));
-        }
-        let body = match body {
-            Some(json) => {
-                request = request.header(header::CONTENT_TYPE, "application/json");
-                Body::from(json.to_string())
-            }
-            None => Body::empty(),
-        };
-        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let body = body.map_or_else(Body::empty, |json| Body::from(json.to_string()));
+        let response = self.open(method, path, body).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         for set in parts.headers.get_all(header::SET_COOKIE) {
@@ -133,5 +121,24 @@ impl Client {
             self.cookie = Some(value.to_owned()).filter(|value| !value.is_empty());
         }
         Answer { status: parts.status, headers: parts.headers, bytes }
+    }
+
+    /// Sends any bytes as a JSON body.
+    pub async fn raw(&self, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+        let (parts, body) = self.open(method, path, body.into()).await.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes().to_vec();
+        Answer { status: parts.status, headers: parts.headers, bytes }
+    }
+
+    /// Sends one request; the body of the answer is not read yet.
+    pub async fn open(&self, method: &str, path: &str, body: Body) -> Response {
+        let mut request = Request::builder().method(method).uri(path).extension(ConnectInfo(self.peer));
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        if let Some(cookie) = &self.cookie {
+            request = request.header(header::COOKIE, format!("tale_session={cookie}"));
+        }
+        self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap()
     }
 }

@@ -1,9 +1,14 @@
 //! The doors over real services: no socket in between, everything else as in the program.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test that cannot go on should panic")]
 
+mod chat;
 mod client;
 mod contract;
+mod conventions;
 mod documents;
+mod events;
 mod identity;
 mod providers;
+mod rights;
+mod stage;
 mod world;

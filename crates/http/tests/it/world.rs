@@ -24,6 +24,7 @@ use tale_knowledge::keyword::Keyword;
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{Models, ModelsConfig};
 use tale_testkit::TestDb;
+use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 
@@ -35,6 +36,8 @@ pub struct World {
     pub router: axum::Router,
     pub clock: Arc<ManualClock>,
     pub knowledge: Knowledge,
+    /// Cancelled: the process drains.
+    pub stopping: CancellationToken,
     _db: TestDb,
     _store: Running,
     _folder: tempfile::TempDir,
@@ -123,6 +126,9 @@ impl World {
             extract,
         })
         .unwrap();
+        let stopping = CancellationToken::new();
+        let hints = HintHub::new();
+        tokio::spawn(hints.clone().run(db.app.clone(), stopping.clone()));
         let app = App::new(AppParts {
             site: SiteSettings { url: site.parse().unwrap(), additional: Vec::new() },
             clock: clock.clone(),
@@ -131,15 +137,15 @@ impl World {
             knowledge: knowledge.clone(),
             chat,
             blobs,
-            hints: HintHub::new(),
+            hints,
             cursors,
             limits: Limits::new(clock.clone()),
             web: WebFiles::Embedded,
             demo: None,
             database: db.app.clone(),
-            stopping: tokio_util::sync::CancellationToken::new(),
+            stopping: stopping.clone(),
         });
-        Self { router: tale_http::router(app), clock, knowledge, _db: db, _store: store, _folder: folder }
+        Self { router: tale_http::router(app), clock, knowledge, stopping, _db: db, _store: store, _folder: folder }
     }
 
     /// A signed-out browser on a page of the site, on this machine.

@@ -1,0 +1,336 @@
+//! Every route of the contract as every role, as a stranger and as nobody: what the table of
+//! capabilities says is what happens, and nothing is ever a fault.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tale_identity::{Capability, Role};
+
+use crate::client::Client;
+use crate::stage::Stage;
+
+/// What a route asks of its caller.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Needs {
+    /// Nothing.
+    Nothing,
+    /// A session, in whatever organization.
+    Session,
+    /// A membership that is not disabled or is: only the organization must be one's own.
+    Membership,
+    /// A right in the organization.
+    Right(Capability),
+}
+
+/// The table. A new route must be entered here.
+fn needs(method: &str, path: &str) -> Needs {
+    use Capability::{
+        ApiKeysOwn, ChatUse, EmbeddingManage, KnowledgeRead, KnowledgeWrite, MembersManage, MembersRead,
+        OrganizationManage, OwnershipTransfer, ProvidersManage,
+    };
+    let read = method == "GET";
+    let path = path.strip_prefix("/api/v1/").map_or_else(|| path.to_owned(), |rest| format!("v1/{rest}"));
+    match path.strip_prefix("/api/app/").unwrap_or(&path) {
+        "/ping"
+        | "/ready"
+        | "/api/health"
+        | "/status.json"
+        | "session"
+        | "setup"
+        | "/api/auth/sign-in/email"
+        | "/api/auth/sign-up/email" => Needs::Nothing,
+        "/api/auth/sign-out" | "organizations" => Needs::Session,
+        rest if rest.starts_with("account") => Needs::Session,
+        "organizations/{id}" => Needs::Right(OrganizationManage),
+        "permissions" | "preferences" | "v1/me" => Needs::Membership,
+        "members" if read => Needs::Right(MembersRead),
+        rest if rest.ends_with("/transfer-ownership") => Needs::Right(OwnershipTransfer),
+        rest if rest.starts_with("members") => Needs::Right(MembersManage),
+        "api-keys" if !read => Needs::Right(ApiKeysOwn),
+        rest if rest.starts_with("api-keys") => Needs::Membership,
+        rest if rest.starts_with("providers") || rest.starts_with("credentials") => Needs::Right(ProvidersManage),
+        rest if rest.starts_with("knowledge/embedding") => Needs::Right(EmbeddingManage),
+        "uploads" | "search" | "/events" => Needs::Right(ChatUse),
+        rest if rest.starts_with("files/") => Needs::Right(ChatUse),
+        rest if rest.starts_with("chat/") || rest.starts_with("v1/threads") || rest == "v1/models" => {
+            Needs::Right(ChatUse)
+        }
+        "v1/knowledge/search" => Needs::Right(KnowledgeRead),
+        rest if rest.starts_with("documents") || rest.starts_with("v1/documents") => {
+            Needs::Right(if read { KnowledgeRead } else { KnowledgeWrite })
+        }
+        other => panic!("{method} {other} is not in the table of rights"),
+    }
+}
+
+/// Method, path of the contract.
+fn routes() -> Vec<(String, String)> {
+    let document = tale_http::contract::document();
+    let paths = document["paths"].as_object().unwrap();
+    paths
+        .iter()
+        .flat_map(|(path, methods)| {
+            methods.as_object().unwrap().keys().map(|method| (method.to_uppercase(), path.clone()))
+        })
+        .collect()
+}
+
+const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
+
+/// The path with ids that name nothing, in an organization.
+fn filled(path: &str, org: &str) -> String {
+    let ids: Vec<&str> = path
+        .split('/')
+        .map(|part| {
+            if !part.starts_with('{') {
+                part
+            } else if path.starts_with("/api/app/organizations") {
+                org
+            } else {
+                NOBODY
+            }
+        })
+        .collect();
+    let query = match path {
+        "/api/app/search" => "q=a&",
+        "/api/app/providers/{slug}" | "/api/app/credentials/{id}" => "version=1&",
+        _ => "",
+    };
+    if path.starts_with("/api/app/") || path == "/events" {
+        format!("{}?{query}orgId={org}", ids.join("/"))
+    } else {
+        ids.join("/")
+    }
+}
+
+/// Routes that would end the session which the next routes need.
+fn ends_the_session(path: &str) -> bool {
+    path == "/api/auth/sign-out" || path.starts_with("/api/app/account/sessions")
+}
+
+async fn status(client: &Client, method: &str, path: &str) -> (u16, String) {
+    // The stream of live updates has no end: its head is enough.
+    let response = client.open(method, path, "{}".into()).await;
+    let status = response.status().as_u16();
+    if status < 400 {
+        return (status, String::new());
+    }
+    let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    let problem: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    (status, problem["code"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn nobody_gets_in() {
+    let stage = Stage::new().await;
+    let nobody = stage.world.browser();
+    for (method, path) in routes() {
+        let (status, code) = status(&nobody, &method, &filled(&path, &stage.org)).await;
+        match needs(&method, &path) {
+            Needs::Nothing => assert!(status != 401 && status < 500, "{method} {path}: {status}"),
+            _ => assert_eq!((status, code.as_str()), (401, "UNAUTHORIZED"), "{method} {path}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_site_changes_nothing() {
+    let mut stage = Stage::new().await;
+    stage.outsider().await;
+    for foreign in ["http://evil.test", "null", "http://localhost:3000.evil.test", "http://localhost:30000", ""] {
+        let page = stage.owner.clone().with("origin", foreign).with("sec-fetch-site", "cross-site");
+        for (method, path) in routes() {
+            if method != "GET" && !path.starts_with("/api/v1") {
+                assert_eq!(
+                    status(&page, &method, &filled(&path, &stage.org)).await,
+                    (403, "ORIGIN_FORBIDDEN".into()),
+                    "{foreign} {method} {path}"
+                );
+            }
+        }
+    }
+    let silent = stage.owner.clone().without("origin");
+    assert_eq!(status(&silent, "POST", &stage.app("chat/threads")).await.0, 403);
+    assert_eq!(status(&silent.with("sec-fetch-site", "same-origin"), "POST", &stage.app("chat/threads")).await.0, 201);
+}
+
+#[tokio::test]
+async fn a_stranger_sees_nothing_of_an_organization() {
+    let mut stage = Stage::new().await;
+    let (eve, _, key) = stage.outsider().await;
+    let by_key = key.with("x-organization-slug", "acme");
+    for (method, path) in routes().into_iter().filter(|(_, path)| !ends_the_session(path)) {
+        let client = if path.starts_with("/api/v1") { &by_key } else { &eve };
+        let (status, code) = status(client, &method, &filled(&path, &stage.org)).await;
+        if !matches!(needs(&method, &path), Needs::Nothing | Needs::Session) {
+            assert_eq!((status, code.as_str()), (403, "ORG_FORBIDDEN"), "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_role_may_do_what_the_table_says() {
+    let mut stage = Stage::new().await;
+    for role in Role::ALL {
+        let browser = stage.member(role).await;
+        for (method, path) in routes() {
+            if ends_the_session(&path) || path.starts_with("/api/v1") {
+                continue;
+            }
+            let (status, code) = status(&browser, &method, &filled(&path, &stage.org)).await;
+            let at = format!("{method} {path} as {role}: {status} {code}");
+            assert!(status < 500, "{at}");
+            // The demo is not part of this server, and a wrong password is a refusal of another kind.
+            if path.ends_with("/providers/demo") && role.can(Capability::ProvidersManage) {
+                assert!(status == 403 || status == 404, "{at}");
+                continue;
+            }
+            let refused = status == 401 || status == 403;
+            let expected = match needs(&method, &path) {
+                Needs::Nothing | Needs::Session => false,
+                Needs::Membership => role == Role::Disabled,
+                Needs::Right(capability) => !role.can(capability),
+            };
+            if matches!(needs(&method, &path), Needs::Membership) || !expected {
+                assert!(status != 401, "{at}");
+            }
+            if !matches!(needs(&method, &path), Needs::Membership | Needs::Nothing) && path != "/api/app/organizations"
+            {
+                assert_eq!(refused, expected, "{at}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_role_may_do_with_a_key_what_the_table_says() {
+    let mut stage = Stage::new().await;
+    for role in [Role::Disabled, Role::Member, Role::Editor, Role::Developer, Role::Admin, Role::Owner] {
+        // Keys are made by developers; what they may do follows the person's role afterwards.
+        let email = format!("{role}@keys.test");
+        let (members, keys) = (stage.app("members"), stage.app("api-keys"));
+        let key = if role == Role::Owner {
+            stage.key.clone()
+        } else {
+            let form =
+                json!({ "email": email, "name": "Ben", "role": "developer", "password": crate::stage::PASSWORD });
+            let user = stage.owner.post(&members, form).await.expect(201)["userId"].as_str().unwrap().to_owned();
+            let mut browser = stage.world.browser();
+            browser
+                .post("/api/auth/sign-in/email", json!({ "email": email, "password": crate::stage::PASSWORD }))
+                .await
+                .expect(200);
+            let secret = browser.post(&keys, json!({ "name": "k", "expiresInDays": 1 })).await.expect(201)["key"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            let member = stage.app(&format!("members/{user}"));
+            stage.owner.patch(&member, json!({ "role": role.text() })).await.expect(200);
+            stage.world.key(&secret)
+        };
+        for (method, path) in routes().into_iter().filter(|(_, path)| path.starts_with("/api/v1")) {
+            let (status, code) = status(&key, &method, &filled(&path, &stage.org)).await;
+            let at = format!("{method} {path} as {role}: {status} {code}");
+            assert!(status < 500 && status != 401, "{at}");
+            if let Needs::Right(capability) = needs(&method, &path) {
+                assert_eq!(status == 403, !role.can(capability), "{at}");
+            }
+            stage.world.clock.advance(Duration::from_secs(4));
+        }
+    }
+}
+
+#[tokio::test]
+async fn things_of_another_organization_do_not_exist() {
+    let mut stage = Stage::new().await;
+    stage.connect_model().await;
+    let (eve, other, key) = stage.outsider().await;
+    let mut acme = stage.key.clone();
+    let thread = acme.post("/api/v1/threads", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let sent = acme
+        .post(&format!("/api/v1/threads/{thread}/messages"), json!({ "content": "Hi", "model": "fake-chat" }))
+        .await
+        .expect(202);
+    acme.get(&format!("/api/v1/threads/{thread}/generation?stream=1")).await;
+    let message = sent["messageId"].as_str().unwrap().to_owned();
+    let document = acme.post("/api/v1/documents", json!({ "title": "t", "content": "c" })).await.expect(201)["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let upload =
+        stage.post("uploads", json!({ "fileName": "a.txt", "contentType": "text/plain", "size": 3 })).await.expect(201)
+            ["fileId"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+    let providers = stage.get("providers").await.expect(200);
+    let local = providers["providers"].as_array().unwrap().iter().find(|p| p["slug"] == "local").unwrap().clone();
+    let ids = |path: &str, name: &str| -> String {
+        match name {
+            "{slug}" => "local".into(),
+            "{mid}" | "{messageId}" => message.clone(),
+            "{threadId}" => thread.clone(),
+            "{fileId}" => upload.clone(),
+            "{userId}" | "{chunkId}" => NOBODY.into(),
+            _ if path.contains("threads") => thread.clone(),
+            _ if path.contains("documents") => document.clone(),
+            _ if path.contains("credentials") => local["credentials"][0]["id"].as_str().unwrap().into(),
+            _ => NOBODY.into(),
+        }
+    };
+    let bodies = [
+        ("/edit", json!({ "content": "a", "model": "fake-chat" })),
+        ("/messages", json!({ "content": "a", "model": "fake-chat" })),
+        ("/versions", json!({ "messageId": message })),
+        ("/fork", json!({ "messageId": message })),
+        ("/feedback", json!({ "rating": "up" })),
+        ("/providers/{slug}", json!({ "version": 1 })),
+        ("/credentials/{id}", json!({ "version": 1 })),
+        ("/providers/{slug}/credentials", json!({ "name": "a", "authMethod": "api-key", "apiKey": "sk-0123456789" })),
+        ("/documents/{id}", json!({ "title": "mine" })),
+        ("/members/{userId}", json!({ "name": "x" })),
+        ("/threads/{id}", json!({ "title": "mine" })),
+        ("/threads/{threadId}", json!({ "title": "mine" })),
+    ];
+    let mut asked = 0;
+    for (method, path) in routes() {
+        if !path.contains('{')
+            || path.starts_with("/api/app/organizations")
+            || path.starts_with("/api/app/account")
+            || path.ends_with("/transfer-ownership")
+        {
+            continue;
+        }
+        let real: Vec<String> = path
+            .split('/')
+            .map(|part| if part.starts_with('{') { ids(&path, part) } else { part.to_owned() })
+            .collect();
+        let mut address = real.join("/");
+        let by_key = path.starts_with("/api/v1");
+        if !by_key {
+            let version = if method == "DELETE" && (path.contains("providers") || path.contains("credentials")) {
+                "version=1&"
+            } else {
+                ""
+            };
+            address = format!("{address}?{version}orgId={other}");
+        }
+        let body =
+            bodies.iter().find(|(end, _)| path.ends_with(end)).map_or_else(|| json!({}), |(_, body)| body.clone());
+        let client = if by_key { &key } else { &eve };
+        let answer = client
+            .raw(
+                &method,
+                &address,
+                if method == "GET" || method == "DELETE" { String::new() } else { body.to_string() },
+            )
+            .await;
+        assert_eq!(answer.status, 404, "{method} {path}: {}", String::from_utf8_lossy(&answer.bytes));
+        asked += 1;
+    }
+    assert!(asked > 35, "{asked}");
+    assert_eq!(acme.get(&format!("/api/v1/threads/{thread}")).await.expect(200)["id"], thread);
+    assert_eq!(acme.get(&format!("/api/v1/documents/{document}")).await.expect(200)["title"], "t");
+    let refused = acme.clone().with("x-organization-slug", "other").get(&format!("/api/v1/threads/{thread}")).await;
+    assert_eq!(refused.refusal(), (404, "THREAD_NOT_FOUND".into()), "not even by the same person");
+}
