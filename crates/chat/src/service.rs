@@ -136,6 +136,8 @@ impl Chat {
         if tokio::time::timeout(budget, self.0.tasks.wait()).await.is_err() {
             let left = self.0.live.all();
             tracing::warn!(turns = left.len(), "stopping turns that did not finish in time");
+            // Before the turns are told, so that their end says that we, not the person, stopped them.
+            self.0.stop.cancel();
             for turn in left {
                 turn.cancel.cancel();
             }
@@ -169,6 +171,15 @@ impl Chat {
     /// When the database cannot be reached.
     pub async fn beat(&self) -> Result<(), Problem> {
         Ok(heartbeat::beat(&self.0).await?)
+    }
+
+    /// Settles every turn that another process had begun. For a process that is the only one of its
+    /// installation, before it accepts anything: whoever began a turn is gone.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn settle_abandoned_turns(&self) -> Result<usize, Problem> {
+        Ok(heartbeat::settle_abandoned(&self.0).await?)
     }
 
     /// Looks once for turns whose process is gone. The second look that finds the same silence

@@ -119,15 +119,14 @@ pub(crate) async fn release(
 }
 
 /// Turns of every organization that gave no sign of life for `seconds`, oldest first.
-pub(crate) async fn stale(conn: &mut PgConnection, seconds: f64, not_owner: Uuid) -> sqlx::Result<Vec<GenerationRow>> {
+pub(crate) async fn stale(conn: &mut PgConnection, seconds: f64) -> sqlx::Result<Vec<GenerationRow>> {
     sqlx::query_as(
         "SELECT org_id, thread_id, message_id, status, cancel_requested, parts, usage, heartbeat_at
            FROM app.generations
-          WHERE heartbeat_at < clock_timestamp() - make_interval(secs => $1) AND owner <> $2
+          WHERE heartbeat_at <= clock_timestamp() - make_interval(secs => $1)
           ORDER BY heartbeat_at LIMIT 200",
     )
     .bind(seconds)
-    .bind(not_owner)
     .fetch_all(conn)
     .await
 }

@@ -75,11 +75,15 @@ pub(crate) type Suspects = HashMap<(ThreadId, MessageId), DateTime<Utc>>;
 /// Settles turns that showed no sign of life at this look and the one before.
 pub(crate) async fn look(chat: &Inner, suspects: &mut Suspects) -> sqlx::Result<usize> {
     let mut conn = chat.db.acquire().await?;
-    let stale = generations::stale(&mut conn, STALE_SECONDS, chat.owner).await?;
+    let stale = generations::stale(&mut conn, STALE_SECONDS).await?;
     drop(conn);
     let mut seen = Suspects::new();
     let mut settled = 0;
     for row in stale {
+        if chat.live.get(row.thread_id).is_some_and(|turn| turn.message == row.message_id) {
+            // Ours and alive: only its beat could not be written for a while.
+            continue;
+        }
         let key = (row.thread_id, row.message_id);
         if suspects.get(&key) == Some(&row.heartbeat_at) {
             settled += usize::from(reap(chat, &row).await?);
@@ -90,6 +94,27 @@ pub(crate) async fn look(chat: &Inner, suspects: &mut Suspects) -> sqlx::Result<
     *suspects = seen;
     Ok(settled)
 }
+
+/// Settles every turn there is, when none of them can be alive.
+pub(crate) async fn settle_abandoned(chat: &Inner) -> sqlx::Result<usize> {
+    let mut settled = 0;
+    loop {
+        let mut conn = chat.db.acquire().await?;
+        let rows = generations::stale(&mut conn, 0.0).await?;
+        drop(conn);
+        let before = settled;
+        for row in &rows {
+            settled += usize::from(reap(chat, row).await?);
+        }
+        if settled == before {
+            return Ok(settled);
+        }
+    }
+}
+
+/// The sentence of a reply that a restart cut.
+pub(crate) const RESTARTED: &str =
+    "The server was restarted while this reply was being written. What had arrived is kept.";
 
 /// Settles one lost turn with what it had streamed: cancelled if the person had asked for it,
 /// otherwise failed.
@@ -110,8 +135,7 @@ async fn reap(chat: &Inner, row: &generations::GenerationRow) -> sqlx::Result<bo
             parts,
             search_text: &readable(parts),
             usage: row.usage.as_ref().map(|usage| usage.0),
-            error: (!stopped)
-                .then_some("The server was restarted while this reply was being written. What had arrived is kept."),
+            error: (!stopped).then_some(RESTARTED),
             error_code: (!stopped).then_some("provider_error"),
             finish_reason: stopped.then_some("cancelled"),
             context_dropped: 0,

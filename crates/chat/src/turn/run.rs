@@ -45,10 +45,13 @@ pub(crate) struct TurnPlan {
 pub(crate) async fn run(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPlan) {
     let started = std::time::Instant::now();
     let mut book = Book::default();
-    let ending = match admitted(&chat, &turn).await {
+    let mut ending = match admitted(&chat, &turn).await {
         Some(_slot) => answer(&chat, &turn, &plan, &mut book).await,
         None => Ending::cancelled(),
     };
+    if ending.status == Status::Cancelled && chat.stop.is_cancelled() {
+        ending = Ending::failed(ModelErrorCode::Generic, super::heartbeat::RESTARTED.to_owned());
+    }
     tracing::info!(
         thread = %turn.thread, message = %turn.message, model = %plan.model.model_id, provider = %plan.model.provider_slug,
         rounds = book.rounds, status = ending.status.text(), finish = ending.finish_reason.unwrap_or_default(),

@@ -16,18 +16,13 @@ use crate::parts::{Part, Status, readable};
 use crate::service::Inner;
 use crate::store::{generations, messages, threads};
 
-/// Pauses between attempts to store an end while the database is away. The sum is about five
-/// minutes; after it the turn is left to whoever finds its heartbeat stopped.
-const RETRY_PAUSES: [Duration; 8] = [
-    Duration::from_millis(200),
-    Duration::from_secs(1),
-    Duration::from_secs(3),
-    Duration::from_secs(6),
-    Duration::from_secs(15),
-    Duration::from_secs(45),
-    Duration::from_secs(90),
-    Duration::from_secs(150),
-];
+/// First pause between attempts to store an end; doubles up to [`RETRY_MAX`]. A database that is
+/// away is waited for as long as the process lives: until then the text is only in memory.
+const RETRY_MIN: Duration = Duration::from_millis(200);
+/// Longest pause between two tries.
+const RETRY_MAX: Duration = Duration::from_secs(5);
+/// Attempts when the database answers, but refuses: trying again for ever would not help.
+const REFUSALS_MAX: u32 = 5;
 
 /// How a turn ended.
 pub(crate) struct Ending {
@@ -71,24 +66,32 @@ pub(crate) async fn settle(chat: &Inner, turn: &LiveTurn, user: UserId, ending: 
     parts.retain(|part| !matches!(part, Part::ToolCall { input: serde_json::Value::Null, .. }));
     let citations = book.citations.lock().unwrap_or_else(std::sync::PoisonError::into_inner).resolve(&parts);
     parts.extend(citations);
-    let mut pauses = RETRY_PAUSES.iter();
-    loop {
-        match store(chat, turn, user, &ending, book, &parts).await {
-            Ok(_held) => break,
-            Err(error) => match pauses.next() {
-                Some(pause) => {
-                    tracing::warn!(thread = %turn.thread, %error, "the end of a turn could not be stored, trying again");
-                    tokio::time::sleep(*pause).await;
-                }
-                None => {
-                    tracing::error!(thread = %turn.thread, %error, "the end of a turn could not be stored");
-                    break;
-                }
-            },
+    let (mut pause, mut refusals) = (RETRY_MIN, 0);
+    while let Err(error) = store(chat, turn, user, &ending, book, &parts).await {
+        if pause == RETRY_MIN {
+            tracing::warn!(thread = %turn.thread, message = %turn.message, %error, "the end of a turn could not be stored, trying until it can");
         }
+        refusals += u32::from(refuses(&error));
+        if refusals == REFUSALS_MAX {
+            // Its row is left to the look for lost turns, which has what the last beat wrote.
+            tracing::error!(thread = %turn.thread, message = %turn.message, %error, "the end of a turn could not be stored");
+            break;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RETRY_MAX);
     }
     chat.live.remove(turn);
     turn.settled(ending.status);
+}
+
+/// Whether the database understood and said no. Lost connections, shutdowns, full disks and
+/// conflicts pass.
+fn refuses(error: &sqlx::Error) -> bool {
+    let passing = ["08", "40", "53", "55", "57", "58", "XX"];
+    error
+        .as_database_error()
+        .and_then(|error| error.code())
+        .is_some_and(|code| !passing.iter().any(|class| code.starts_with(class)))
 }
 
 async fn store(
