@@ -19,6 +19,8 @@ const REASON_TIMEOUT: Duration = Duration::from_secs(2);
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a transaction may wait for its client before the server ends it.
 pub const IDLE_IN_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(60);
+/// A connection that stood unused for this long is asked whether it still lives before it is used.
+const ASK_AFTER: Duration = Duration::from_secs(1);
 /// How long a connection may stand unused.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
@@ -121,6 +123,16 @@ fn pool_options(config: &PoolConfig) -> PgPoolOptions {
         .min_connections(0)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .idle_timeout(IDLE_TIMEOUT)
+        // a round trip before every statement would double the cost of the short ones
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for >= ASK_AFTER {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
 }
 
 /// Host, port and name of a database, safe to show.
