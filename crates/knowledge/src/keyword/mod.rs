@@ -72,6 +72,8 @@ struct Inner {
     permits: Arc<Permits>,
     open: Mutex<Open>,
     tasks: TaskTracker,
+    /// Cancelled: rounds in the background end where they are and are made again at the next start.
+    stop: CancellationToken,
 }
 
 #[derive(Default)]
@@ -98,6 +100,7 @@ impl Keyword {
                 permits: Arc::new(Permits { writing: Semaphore::new(1), building: Semaphore::new(1) }),
                 open: Mutex::default(),
                 tasks: TaskTracker::new(),
+                stop: CancellationToken::new(),
             }),
         }
     }
@@ -129,6 +132,7 @@ impl Keyword {
                 },
             }
         }
+        self.inner.stop.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
     }
@@ -215,7 +219,8 @@ impl Keyword {
             return;
         }
         let organization = Arc::clone(organization);
-        self.inner.tasks.spawn(async move {
+        let stop = self.inner.stop.clone();
+        self.inner.tasks.spawn(stop.run_until_cancelled_owned(async move {
             match organization.catch_up().await {
                 Ok(()) | Err(KeywordError::Building | KeywordError::Stopped) => {}
                 Err(error) => {
@@ -223,7 +228,7 @@ impl Keyword {
                     tracing::warn!(%org, error = &error as &dyn std::error::Error, "a keyword index could not follow; tried again in a second");
                 }
             }
-        });
+        }));
     }
 
     /// Looks which open indexes are behind and lets them catch up.
