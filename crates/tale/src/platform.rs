@@ -23,6 +23,7 @@ use tale_db::pools::{self, PoolConfig};
 use tale_env::reader::EnvProblems;
 use tale_env::{EnvSource, ProcessEnv, Settings};
 use tale_http::rate::Limits;
+use tale_http::serve::Stop;
 use tale_http::web::WebFiles;
 use tale_http::{App, AppParts};
 use tale_identity::{Identity, IdentityConfig};
@@ -40,6 +41,9 @@ use crate::signals;
 
 /// Pause between two rounds of forgetting what has expired.
 const SWEEP: Duration = Duration::from_secs(3_600);
+
+/// How long background tasks and connections may take to end after the drain.
+const LAST_STEPS: Duration = Duration::from_secs(5);
 
 /// Why nothing was started, in words that say what to do.
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +99,15 @@ pub(crate) async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpL
         }
         _ => StartError::other(error),
     })
+}
+
+/// [`bind`] to an address that this machine may lack.
+pub(crate) async fn bind_if_there(address: SocketAddr, flag: &'static str) -> Result<Option<TcpListener>, StartError> {
+    match bind(address, flag).await {
+        Ok(listener) => Ok(Some(listener)),
+        Err(StartError::Other(_)) => Ok(None),
+        Err(in_use) => Err(in_use),
+    }
 }
 
 /// `tale serve all`: the role against services of the operator's own.
@@ -191,6 +204,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let hints = HintHub::new();
     let mut worker =
         knowledge.register(Worker::builder()).concurrency(settings.worker_concurrency).drain(settings.shutdown_drain);
+    let sole = parts.worker_identity.is_some();
     if let Some(name) = parts.worker_identity {
         worker = worker.exclusive_identity(name);
     }
@@ -220,6 +234,10 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
 
     // Background parts stop after the requests that rely on them.
     let background = CancellationToken::new();
+    if sole {
+        // No other process runs turns here: what an earlier one left is settled before anybody looks.
+        chat.settle_abandoned_turns().await.map_err(StartError::other)?;
+    }
     tasks.spawn(hints.run(app_db.clone(), background.clone()));
     tasks.spawn({
         let (keyword, background) = (keyword.clone(), background.clone());
@@ -236,20 +254,35 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     if let Some(store) = parts.embedded_store {
         router = router.route_service(&format!("/{}/{{*key}}", settings.object_store.bucket), store);
     }
-    let server = tokio::spawn(tale_http::serve(parts.listener, router, stopping.clone(), settings.shutdown_drain));
+    let close = CancellationToken::new();
+    let server_stop = Stop { drain: stopping.clone(), close: close.clone(), budget: settings.shutdown_drain };
+    let server = tokio::spawn(tale_http::serve(parts.listener, router, server_stop));
     announce(&settings, address);
 
     stop.cancelled().await;
     stopping.cancel();
-    let ended = tokio::join!(server, chat.drain(settings.shutdown_drain), jobs);
-    if ended.0.is_err() || ended.2.is_err() {
+    // Turns and jobs end while the doors are open, so that `/ready` says what goes on.
+    let work = async {
+        let ended = tokio::join!(chat.drain(settings.shutdown_drain), jobs);
+        close.cancel();
+        ended.1
+    };
+    let ended = tokio::join!(server, work);
+    if ended.0.is_err() || ended.1.is_err() {
         tracing::error!("a part of the program had panicked");
     }
     background.cancel();
     tasks.close();
-    let _ = tokio::time::timeout(Duration::from_secs(5), tasks.wait()).await;
-    app_db.close().await;
-    corpus.close().await;
+    let rest = async {
+        tasks.wait().await;
+        tokio::join!(app_db.close(), corpus.close());
+    };
+    if tokio::time::timeout(LAST_STEPS, rest).await.is_err() {
+        tracing::warn!(
+            seconds = LAST_STEPS.as_secs(),
+            "something in the background did not end in time and is cut; it is made good at the next start"
+        );
+    }
     tracing::info!("stopped");
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 mod data_dir;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use tale_db::embedded::{self, EmbeddedPostgres};
@@ -26,8 +26,10 @@ pub(crate) async fn run(env: &dyn EnvSource, options: DevOptions) -> Result<(), 
     // The port first: it is the mistake that is made most often, and the quickest to tell.
     let listener = platform::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port)), "tale dev --port").await?;
     let address = listener.local_addr().map_err(StartError::other)?;
+    // Browsers may take localhost for ::1 first: another program there would get what is meant for us.
+    drop(platform::bind_if_there(SocketAddr::from((Ipv6Addr::LOCALHOST, address.port())), "tale dev --port").await?);
     let data = DataDir::open(options.data_dir, env).map_err(StartError::other)?;
-    let mut defaults = data.secrets().map_err(StartError::other)?;
+    let mut defaults = data.secrets(env).map_err(StartError::other)?;
     let unset = |name: &registry::Var| env.get(name.name).is_none_or(|text| text.trim().is_empty());
 
     let own_database = unset(&registry::DATABASE_URL) || unset(&registry::KNOWLEDGE_DATABASE_URL);
