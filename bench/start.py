@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Time of `tale dev` until ready beside `pg_ctl -w start` of the same cluster, and idle memory.
+
+    python3 bench/start.py [PROGRAM] [ROUNDS]
+
+The rounds alternate between the two, so that what else runs on the machine hits both. The first
+start, which creates everything, is not counted. See bench/start.md.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+POSTGRES = ROOT / ".cache/postgres/18.6.3"
+PROGRAM = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "target/release/tale").resolve()
+ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 9
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def start_tale(home, log):
+    """The running program, its port and how many seconds it took to print that it is ready."""
+    port, begun = free_port(), time.perf_counter()
+    tale = subprocess.Popen(
+        [PROGRAM, "dev", "--port", str(port), "--data-dir", home],
+        stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, "TALE_EMBEDDED_POSTGRES_DIR": str(POSTGRES)},
+    )
+    for line in tale.stdout:
+        if line.startswith("ready "):
+            return tale, port, time.perf_counter() - begun
+    sys.exit(f"{PROGRAM} did not become ready; see {log.name}")
+
+
+def stop(tale):
+    tale.send_signal(signal.SIGTERM)
+    tale.wait(60)
+
+
+def pg_ctl(cluster, *arguments):
+    """Seconds that pg_ctl took, as the owner of the cluster."""
+    owner = cluster.stat()
+    switch = {} if os.geteuid() else {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
+    begun = time.perf_counter()
+    subprocess.run([POSTGRES / "bin/pg_ctl", "-s", "-w", "-D", cluster, *arguments], check=True, cwd="/",
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **switch)
+    return time.perf_counter() - begun
+
+
+def sign_up(port):
+    site = f"http://localhost:{port}"
+    body = {"name": "Bench", "email": "bench@example.com", "password": "Harbour-lantern-42"}
+    request = urllib.request.Request(f"{site}/api/auth/sign-up/email", json.dumps(body).encode(),
+                                     {"content-type": "application/json", "origin": site})
+    urllib.request.urlopen(request, timeout=30).read()
+
+
+def resident_mib(pid):
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE / 2**20
+
+
+def cpu_ms(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def main():
+    # Not below a private directory: pg_ctl runs as the cluster's owner here, without our rights.
+    home = pathlib.Path(tempfile.mkdtemp(prefix="tale-bench-"))
+    home.chmod(0o755)
+    log = open(home / "log", "w")
+    try:
+        data = home / "data"
+        tale, port, first = start_tale(data, log)
+        sign_up(port)
+        stop(tale)
+        data.chmod(0o755)
+        cluster = data / "postgres/cluster"
+        ours, theirs, cpu = [], [], []
+        for _ in range(ROUNDS):
+            tale, _, seconds = start_tale(data, log)
+            ours.append(seconds)
+            cpu.append(cpu_ms(tale.pid))
+            stop(tale)
+            theirs.append(pg_ctl(cluster, "-l", "/dev/null", "-o", f"-p {free_port()} -k ''", "start"))
+            pg_ctl(cluster, "-m", "fast", "stop")
+        bound = 2.0 * statistics.median(theirs) + 0.5
+        print(f"first start, creating everything: {first:.2f} s")
+        print(f"tale dev until ready: median {statistics.median(ours):.3f} s, slowest {max(ours):.3f} s, "
+              f"{statistics.median(cpu):.0f} ms of CPU of its own")
+        print(f"pg_ctl -w start: median {statistics.median(theirs):.3f} s, slowest {max(theirs):.3f} s")
+        print(f"bound 2.0 x pg_ctl + 0.5 s = {bound:.3f} s: {'kept' if statistics.median(ours) <= bound else 'MISSED'}")
+
+        tale, port, _ = start_tale(data, log)
+        time.sleep(10)
+        print(f"resident memory, idle for 10 s: {resident_mib(tale.pid):.0f} MiB (bound 80)")
+        before = cpu_ms(tale.pid)
+        time.sleep(20)
+        print(f"CPU while idle: {(cpu_ms(tale.pid) - before) / 20:.1f} ms per second")
+        stop(tale)
+    finally:
+        log.close()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+main()
