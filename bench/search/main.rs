@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use corpus::{DIMENSIONS, Language, MODEL, Random};
 use pgvector::Vector;
 use sqlx::{PgConnection, PgPool};
-use sqlx::postgres::PgPoolOptions;
 use tale_core::ids::OrgId;
+use tale_db::pools::{self, PoolConfig};
 use tale_knowledge::dense::{QueryVector, ensure_index};
 use tale_knowledge::keyword::Keyword;
 use tale_knowledge::search::Searcher;
@@ -44,6 +44,12 @@ async fn main() {
         [quality, folder] if quality == "quality" => quality::run(&PathBuf::from(folder)).await,
         _ => panic!("arguments: nothing, a number of documents, or `quality FOLDER`"),
     }
+}
+
+/// A pool as the program makes it.
+async fn pool(url: &str) -> PgPool {
+    let config = PoolConfig { url: url.to_owned(), max_connections: 4, ca_file: None, application_name: "bench" };
+    pools::connect("bench", &config).await.unwrap()
 }
 
 /// Milliseconds at the given share of sorted durations.
@@ -72,17 +78,18 @@ async fn speed(files: usize) {
         .execute(&db.knowledge)
         .await
         .unwrap();
-    let corpus_pool = PgPoolOptions::new().max_connections(4).connect(&db.knowledge_url()).await.unwrap();
+    let corpus_pool = pool(&db.knowledge_url()).await;
+    let app_pool = pool(&db.app_url()).await;
     let language = Language::new();
 
     let begun = Instant::now();
-    let large = corpus::organization(&db.app, &corpus_pool, &language, files, 1).await;
-    let few = corpus::organization(&db.app, &corpus_pool, &language, FEW_FILES, 2).await;
+    let large = corpus::organization(&app_pool, &corpus_pool, &language, files, 1).await;
+    let few = corpus::organization(&app_pool, &corpus_pool, &language, FEW_FILES, 2).await;
     println!("{} passages stored in {:.0} s", (files + FEW_FILES) * 20, begun.elapsed().as_secs_f64());
     let begun = Instant::now();
     ensure_index(&corpus_pool, u32::try_from(DIMENSIONS).unwrap()).await.unwrap();
     println!("graph index built in {:.0} s", begun.elapsed().as_secs_f64());
-    for pool in [&corpus_pool, &db.app] {
+    for pool in [&corpus_pool, &app_pool] {
         sqlx::query("VACUUM ANALYZE").execute(pool).await.unwrap();
     }
 
@@ -94,7 +101,7 @@ async fn speed(files: usize) {
     println!("keyword index built in {:.1} s; resident memory {:.0} MiB before, {:.0} MiB after", begun.elapsed().as_secs_f64(), before, resident_mib());
     println!("keyword index on disk {:.0} MiB", folder_mib(folder.path()));
     keyword.catch_up(few).await.unwrap();
-    let searcher = Searcher::new(db.app.clone(), corpus_pool.clone(), keyword);
+    let searcher = Searcher::new(app_pool.clone(), corpus_pool.clone(), keyword);
 
     let mut random = Random::new(77);
     let questions: Vec<(String, Vec<f32>)> = (0..QUERIES)
@@ -106,7 +113,7 @@ async fn speed(files: usize) {
     latency(&searcher, &corpus_pool, large, &questions).await;
     recall(&searcher, &corpus_pool, "dense leg, everything", large, &questions[..JUDGED_QUERIES]).await;
     recall(&searcher, &corpus_pool, "dense leg, 1 % of the corpus", few, &questions[..JUDGED_QUERIES]).await;
-    freshness(&searcher, &db.app, &corpus_pool, large).await;
+    freshness(&searcher, &app_pool, &corpus_pool, large).await;
     println!("resident memory at the end {:.0} MiB", resident_mib());
 }
 

@@ -2,5 +2,6 @@
 
 mod dense;
 mod follow;
+mod room;
 mod words;
 mod world;
