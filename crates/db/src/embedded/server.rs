@@ -27,7 +27,7 @@ const STOP_BUDGET: Duration = Duration::from_secs(30);
 /// First pause before a server that died alone is started again; doubles up to [`RESTART_MAX`].
 const RESTART_MIN: Duration = Duration::from_millis(250);
 /// Longest pause between two tries: a full disk may be freed at any time.
-const RESTART_MAX: Duration = Duration::from_secs(15);
+const RESTART_MAX: Duration = Duration::from_secs(5);
 /// A server that served for this long had recovered: the next death begins with the first pause.
 const RECOVERED: Duration = Duration::from_secs(60);
 /// How often a pause looks whether the program stops.
