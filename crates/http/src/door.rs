@@ -21,6 +21,9 @@ use crate::state::App;
 /// Longest path and query, in bytes (API-21).
 const MAX_URI_BYTES: usize = 32 * 1024;
 
+/// Largest head of a request, in bytes (API-21).
+pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
+
 /// An answer that takes this long leaves a line in the log.
 const SLOW: Duration = Duration::from_secs(2);
 
@@ -52,6 +55,10 @@ fn compressible(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) 
 }
 
 async fn door(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    if head_bytes(&request) > MAX_HEAD_BYTES {
+        // Bare, as the server below answers what it cannot even hold.
+        return (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, [(header::CONNECTION, "close")]).into_response();
+    }
     let started = Instant::now();
     let id = request_id(&request);
     let method = request.method().clone();
@@ -94,6 +101,11 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
         tracing::debug!(status, ms, "answered");
     }
     response
+}
+
+/// Size of a request's head, without its address, which has a limit of its own.
+fn head_bytes(request: &Request) -> usize {
+    request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
 }
 
 /// `OPTIONS` of a known path: what it accepts, for anybody (API-20).

@@ -18,8 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::{Service, ServiceExt};
 
-/// Largest request head, in bytes (API-21). A larger one is answered with a bare 431.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
+use crate::door::MAX_HEAD_BYTES;
 
 /// Longest time to send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
@@ -84,6 +83,7 @@ where
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)
+            // Beyond it the answer is a bare 431 before the head is complete; the door judges what fits.
             .max_buf_size(MAX_HEAD_BYTES)
             .keep_alive(!stop.drain.is_cancelled())
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));

@@ -6,6 +6,7 @@ mod client;
 mod contract;
 mod conventions;
 mod documents;
+mod edge;
 mod events;
 mod identity;
 mod providers;
