@@ -100,6 +100,12 @@ impl DataDir {
             Err(TryLockError::Error(error)) => return Err(tell(&root, error)),
         }
         check_version(&root)?;
+        // The directory itself can be passed through, because an unprivileged Postgres lives in it.
+        for name in ["objects", "search", "work"] {
+            let folder = root.join(name);
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(told)?;
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).map_err(told)?;
+        }
         Ok(Self { root, _lock: lock })
     }
 
@@ -289,6 +295,15 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         open(temp.path()).unwrap().secrets(&none).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn files_are_for_their_owner_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let _held = open(temp.path()).unwrap();
+        for name in ["objects", "search", "work"] {
+            assert_eq!(fs::metadata(temp.path().join(name)).unwrap().permissions().mode() & 0o777, 0o700, "{name}");
+        }
     }
 
     #[test]
