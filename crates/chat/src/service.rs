@@ -135,7 +135,9 @@ impl Chat {
         self.0.tasks.close();
         if tokio::time::timeout(budget, self.0.tasks.wait()).await.is_err() {
             let left = self.0.live.all();
-            tracing::warn!(turns = left.len(), "stopping turns that did not finish in time");
+            if !left.is_empty() {
+                tracing::warn!(turns = left.len(), "stopping turns that did not finish in time");
+            }
             // Before the turns are told, so that their end says that we, not the person, stopped them.
             self.0.stop.cancel();
             for turn in left {

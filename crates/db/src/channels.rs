@@ -70,7 +70,9 @@ impl ChannelListener {
                         return ChannelEvent::Resync;
                     }
                     Err(error) => {
-                        warn!(error = %error, "cannot listen for notifications, trying again");
+                        if self.retry == RETRY_MIN {
+                            warn!(channels = ?self.channels, error = %error, "cannot listen for notifications, trying until it can; what they announce is noticed later");
+                        }
                         let pause = self.retry;
                         self.retry = (pause * 2).min(RETRY_MAX);
                         tokio::time::sleep(pause).await;

@@ -155,6 +155,8 @@ struct Upkeep {
     recurred: Option<Instant>,
     /// Whether leases under our own name are still a dead predecessor's.
     own_leases: bool,
+    /// Whether the last claim failed, which has been said.
+    faulty: bool,
 }
 
 impl Worker {
@@ -203,7 +205,7 @@ impl Inner {
         interrupt: &CancellationToken,
     ) {
         let mut last = Uuid::max();
-        let mut upkeep = Upkeep { maintained: None, recurred: None, own_leases: self.exclusive };
+        let mut upkeep = Upkeep { maintained: None, recurred: None, own_leases: self.exclusive, faulty: false };
         while let Some(Ok(slot)) = stop.run_until_cancelled(Arc::clone(&self.slots).acquire_owned()).await {
             if stop.is_cancelled() {
                 return;
@@ -213,6 +215,9 @@ impl Inner {
                 Ok(()) => self.claim(last).await,
                 Err(error) => Err(error),
             };
+            if found.is_ok() && std::mem::replace(&mut upkeep.faulty, false) {
+                info!("jobs are claimed again");
+            }
             match found {
                 Ok(Some(claim)) => {
                     last = claim.place;
@@ -237,7 +242,9 @@ impl Inner {
                 }
                 Err(fault) => {
                     drop(slot);
-                    warn!(error = %fault, "jobs cannot be claimed, trying again");
+                    if !std::mem::replace(&mut upkeep.faulty, true) {
+                        warn!(error = %fault, "jobs cannot be claimed, trying until they can");
+                    }
                     let _ = stop.run_until_cancelled(sleep(FAULT_PAUSE)).await;
                 }
             }
@@ -414,8 +421,10 @@ impl Inner {
                     }
                 }
                 Err(fault) => {
+                    if pause != FAULT_PAUSE {
+                        warn!(error = %fault, jobs.running = leases.len(), "leases cannot be extended, trying until they can");
+                    }
                     pause = FAULT_PAUSE;
-                    warn!(error = %fault, "leases could not be extended");
                     for entry in held.values().filter(|entry| entry.renewed.elapsed() >= LEASE) {
                         entry.lost.cancel();
                     }

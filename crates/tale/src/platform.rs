@@ -74,6 +74,9 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
         }
         cause = inner.source();
     }
+    if tale_db::embedded::says_disk_full(&text) && !text.contains("Free some") {
+        text.push_str(". The disk is full. Free some space, then start again; nothing is lost");
+    }
     text
 }
 

@@ -31,15 +31,20 @@ pub(crate) async fn run(chat: Arc<Inner>, stop: CancellationToken) {
     let mut ticks = tokio::time::interval(BEAT);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut suspects = HashMap::new();
-    let mut count = 0u32;
+    let (mut count, mut silent) = (0u32, false);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             _ = ticks.tick() => {}
         }
         if let Err(error) = beat(&chat).await {
-            tracing::warn!(%error, "the heartbeat of running turns could not be written");
+            if !std::mem::replace(&mut silent, true) {
+                tracing::warn!(%error, turns = chat.live.all().len(), "the heartbeat of running turns cannot be written, trying until it can");
+            }
             continue;
+        }
+        if std::mem::replace(&mut silent, false) {
+            tracing::info!("the heartbeat of running turns is written again");
         }
         count = count.wrapping_add(1);
         if count.is_multiple_of(BEATS_PER_LOOK)

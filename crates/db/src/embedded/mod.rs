@@ -41,7 +41,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 use tracing::{info, warn};
 
 pub use binaries::{Binaries, candidates};
-pub use error::EmbeddedError;
+pub use error::{EmbeddedError, says_disk_full};
 
 use cluster::{Layout, Passwords};
 use server::Server;
