@@ -263,6 +263,38 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_has_the_fields_of_the_contract() {
+        let hit = Hit {
+            chunk_id: ChunkId::new(),
+            document_id: Some(DocumentId::new()),
+            file_id: FileId::new(),
+            title: "Contract".into(),
+            passage: "The notice period is three months.".into(),
+            header: "Contract › Notice".into(),
+            page: None,
+            score: 1.0,
+            fused_score: 1.0,
+            legs: vec![Leg::Keyword],
+            similarity: None,
+            keyword_score: Some(2.5),
+        };
+        let (id, file, document) = (hit.chunk_id, hit.file_id, hit.document_id);
+        let diagnostics = Diagnostics { bm25: true, admitted: 1, legs: BTreeMap::from([("documents:keyword", 1)]), ..Diagnostics::default() };
+        let answer = serde_json::to_value(SearchView::from(SearchResponse { hits: vec![hit], diagnostics })).unwrap();
+        let expected = serde_json::json!({
+            "hits": [{
+                "corpus": "documents", "id": id, "passage": "The notice period is three months.", "score": 1.0, "fusedScore": 1.0,
+                "similarity": null, "keywordScore": 2.5, "matchedLegs": ["keyword"], "legs": 1,
+                "source": { "ref": file, "documentId": document, "title": "Contract", "header": "Contract › Notice", "page": null },
+            }],
+            "diagnostics": {
+                "bm25": true, "dense": false, "reranked": false, "cached": false, "admitted": 1, "legs": { "documents:keyword": 1 },
+            },
+        });
+        assert_eq!(answer, expected);
+    }
+
+    #[test]
     fn defaults_are_those_of_the_contract() {
         let request = parsed(r#"{"query":" notice period "}"#).unwrap();
         assert_eq!(request, SearchRequest::new("notice period"));

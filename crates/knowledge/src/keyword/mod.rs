@@ -32,8 +32,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::PgPool;
-use sqlx::postgres::PgListener;
 use tale_core::ids::OrgId;
+use tale_db::channels::{ChannelEvent, ChannelListener};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -57,8 +57,8 @@ const POLL: Duration = Duration::from_secs(1);
 const LOG_DAYS: i32 = 7;
 /// How often old entries are removed.
 const TRIM: Duration = Duration::from_secs(3_600);
-/// Pause before the listening connection is tried again.
-const RELISTEN: Duration = Duration::from_secs(5);
+/// Where writers announce that an organization's log has new entries.
+const CHANNEL: &str = "tale_keyword";
 
 /// The keyword indexes of this process.
 #[derive(Clone)]
@@ -111,13 +111,8 @@ impl Keyword {
         let mut poll = tokio::time::interval(POLL);
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut trim = tokio::time::interval(TRIM);
-        let mut listener: Option<PgListener> = None;
-        let mut relisten = tokio::time::Instant::now();
+        let mut listener = ChannelListener::new(&self.inner.corpus, &[CHANNEL]);
         loop {
-            if listener.is_none() && tokio::time::Instant::now() >= relisten {
-                listener = self.listen().await;
-                relisten = tokio::time::Instant::now() + RELISTEN;
-            }
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = poll.tick() => self.follow_open().await,
@@ -126,9 +121,13 @@ impl Keyword {
                         tracing::warn!(%error, "the keyword log could not be trimmed; tried again in an hour");
                     }
                 }
-                heard = hear(&mut listener) => match heard {
-                    Some(org) => self.follow(&self.organization(org)),
-                    None => listener = None,
+                event = listener.next() => match event {
+                    ChannelEvent::Resync => self.follow_open().await,
+                    ChannelEvent::Notification { payload, .. } => {
+                        if let Ok(org) = payload.parse() {
+                            self.follow(&self.organization(org));
+                        }
+                    }
                 },
             }
         }
@@ -257,28 +256,6 @@ impl Keyword {
                 }
             }
             Err(error) => tracing::debug!(%error, "the keyword log could not be read; tried again in a second"),
-        }
-    }
-
-    async fn listen(&self) -> Option<PgListener> {
-        let mut listener = PgListener::connect_with(&self.inner.corpus).await.ok()?;
-        listener.listen("tale_keyword").await.ok()?;
-        Some(listener)
-    }
-}
-
-/// The organization of the next notification; `None` when the connection is gone. Never returns
-/// without a connection.
-async fn hear(listener: &mut Option<PgListener>) -> Option<OrgId> {
-    let Some(listener) = listener else { return std::future::pending().await };
-    loop {
-        match listener.recv().await {
-            Ok(notification) => {
-                if let Ok(org) = notification.payload().parse() {
-                    return Some(org);
-                }
-            }
-            Err(_) => return None,
         }
     }
 }
