@@ -26,6 +26,9 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// Deepest nesting of a body.
 const MAX_DEPTH: usize = 64;
 
+/// Longest path or message of an issue, in characters.
+const MAX_ISSUE_CHARS: usize = 200;
+
 /// A JSON body of type `T`, judged when it is read.
 pub struct Body<T>(Result<T, Problem>);
 
@@ -110,13 +113,28 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let deserializer = serde_path_to_error::Deserializer::new(value, &mut track);
     T::deserialize(deserializer).map_err(|error| {
         let path = track.path().to_string();
-        Problem::invalid_body(vec![issue_of(if path == "." { "" } else { &path }, &error.to_string())])
+        let mut issue = issue_of(if path == "." { "" } else { &path }, &error.to_string());
+        shorten(&mut issue.path);
+        shorten(&mut issue.message);
+        Problem::invalid_body(vec![issue])
     })
+}
+
+/// An answer does not give back what was sent at length.
+fn shorten(text: &mut String) {
+    if let Some((end, _)) = text.char_indices().nth(MAX_ISSUE_CHARS) {
+        text.truncate(end);
+        text.push('…');
+    }
 }
 
 /// Refuses NUL characters and numbers that JavaScript cannot hold, anywhere in the body.
 fn judge_value(value: &Value, path: &mut Vec<String>) -> Result<(), Problem> {
-    let refuse = |path: &[String], message: &str| Problem::invalid_field(&path.join("."), message);
+    let refuse = |path: &[String], message: &str| {
+        let mut path = path.join(".");
+        shorten(&mut path);
+        Problem::invalid_field(&path, message)
+    };
     if path.len() > MAX_DEPTH {
         return Err(refuse(&path[..4], &format!("is nested deeper than {MAX_DEPTH} levels")));
     }
@@ -210,6 +228,10 @@ mod tests {
         assert_eq!(issue(r#"{"name":"a","size":-1}"#).0, "size");
         assert_eq!(issue("{\"name\":\"a\\u0000b\"}"), ("name".into(), "must not contain the character NUL".into()));
         assert_eq!(issue(r#"{"name":"a","size":9007199254740992}"#).0, "size");
+        assert_eq!(
+            issue(&format!(r#"{{"name":"a","{}":1}}"#, "ä".repeat(9_000))).0.chars().count(),
+            MAX_ISSUE_CHARS + 1
+        );
         assert!(issue(r#"{"name":"\ud800"}"#).1.starts_with("is not valid JSON"));
         assert!(issue("{\"name\"").1.starts_with("is not valid JSON"));
         assert!(parse::<Form>(b"{\"name\":\"\xff\"}").is_err());

@@ -177,7 +177,7 @@ fn judge_uri(uri: &Uri) -> Result<Option<Uri>, Problem> {
     {
         return Err(Problem::new(Code::NotFound, "There is nothing at this address."));
     }
-    let Some(stripped) = path.strip_suffix('/').filter(|rest| !rest.is_empty() && path.starts_with("/api/")) else {
+    let Some(stripped) = path.strip_suffix('/').filter(|rest| rest.starts_with('/') && !rest.ends_with('/')) else {
         return Ok(None);
     };
     let target = uri.query().map_or_else(|| stripped.to_owned(), |query| format!("{stripped}?{query}"));
@@ -265,6 +265,6 @@ mod tests {
         assert_eq!(judged("/api/v1/%00"), Err(Code::InvalidUrl));
         assert_eq!(judged("/api/v1/a/%2e%2e/b"), Err(Code::NotFound));
         assert_eq!(judged(&format!("/x?{}", "a".repeat(MAX_URI_BYTES))), Err(Code::UriTooLong));
-        assert_eq!(judged("/"), Ok(None));
+        assert_eq!((judged("/"), judged("//"), judged("/a//")), (Ok(None), Ok(None), Ok(None)));
     }
 }

@@ -17,6 +17,7 @@ pub mod docs;
 mod documents;
 pub mod door;
 pub mod health;
+pub mod listeners;
 pub mod problem;
 pub mod query;
 pub mod rate;

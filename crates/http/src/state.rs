@@ -14,12 +14,18 @@ use tale_knowledge::Knowledge;
 use tale_models::Models;
 use tokio_util::sync::CancellationToken;
 
+use crate::listeners::Listeners;
 use crate::rate::Limits;
 use crate::web::WebFiles;
 
 /// The services, shared by every handler. Cheap to clone.
 #[derive(Clone)]
-pub struct App(Arc<AppParts>);
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    parts: AppParts,
+    listeners: Listeners,
+}
 
 /// The content of an [`App`].
 pub struct AppParts {
@@ -57,13 +63,19 @@ impl App {
     /// Wraps the services.
     #[must_use]
     pub fn new(parts: AppParts) -> Self {
-        Self(Arc::new(parts))
+        Self(Arc::new(Inner { parts, listeners: Listeners::default() }))
+    }
+
+    /// The live streams of this process.
+    #[must_use]
+    pub fn listeners(&self) -> &Listeners {
+        &self.0.listeners
     }
 }
 
 impl Deref for App {
     type Target = AppParts;
     fn deref(&self) -> &AppParts {
-        &self.0
+        &self.0.parts
     }
 }

@@ -45,7 +45,9 @@ impl WebFiles {
 /// Serves a file of the web app, or its page for every other address outside the API.
 pub async fn serve(State(app): State<App>, request: Request) -> Response {
     let path = request.uri().path();
-    if ["/api/", "/events", "/openapi.json", "/.well-known/"].iter().any(|door| path.starts_with(door)) {
+    if path == "/api"
+        || ["/api/", "/events", "/openapi.json", "/.well-known/"].iter().any(|door| path.starts_with(door))
+    {
         return crate::door::not_found().await.into_response();
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -56,8 +58,12 @@ pub async fn serve(State(app): State<App>, request: Request) -> Response {
     if let Some(response) = file(&app.web, name, request.headers()) {
         return response;
     }
-    // A hashed asset that is gone must not look like a page: the tab reloads itself (UI-84).
-    if name.starts_with("_app/") || name.starts_with("_docs/") {
+    // A hashed asset that is gone must not look like a page: the tab reloads itself (UI-84). Nor must
+    // any other file; pages have no endings.
+    if name.starts_with("_app/")
+        || name.starts_with("_docs/")
+        || name.rsplit('/').next().is_some_and(|last| last.contains('.'))
+    {
         return StatusCode::NOT_FOUND.into_response();
     }
     index(&app)

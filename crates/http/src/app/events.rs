@@ -1,9 +1,9 @@
 //! `/events`: the one live stream of a tab (server-sent events).
 //!
 //! It carries hints ("this changed, read it again") of the organization and, when a chat is open,
-//! the turn that runs in it. An idle stream holds a place in the organization's hint ring and a
-//! timer, nothing else; it joins a turn when a hint says that the chat changed. The session is
-//! looked at again every [`RECHECK`], so a stream does not outlive a revoked session for long.
+//! the turn that runs in it. An idle stream holds a place in the organization's hint ring, one among
+//! the listeners and a timer, nothing else; it joins a turn when a hint says that the chat changed.
+//! [`crate::listeners`] ends it when its session or membership is gone.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -15,14 +15,17 @@ use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tale_chat::{DeltaKind, Owner, TurnEvent};
-use tale_core::ids::{OrgId, ThreadId};
+use tale_chat::{DeltaKind, TurnEvent};
+use tale_core::Problem;
+use tale_core::ids::{OrgId, ThreadId, UserId};
 use tale_db::hints::{HintEvent, Topic};
+use tale_identity::Via;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::chat::{owner_of, thread_id};
-use crate::caller::{Member, session_token};
+use crate::caller::Member;
+use crate::listeners::Listener;
 use crate::problem::HttpProblem;
 use crate::query::Query;
 use crate::state::App;
@@ -30,9 +33,6 @@ use crate::wire::chat::part_view;
 
 /// Pause between two comments that keep proxies from closing an idle stream.
 const PING: Duration = Duration::from_secs(15);
-
-/// How long a stream goes on without a look at its session (DCF acceptance 28).
-const RECHECK: Duration = Duration::from_secs(15);
 
 pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(follow_events))
@@ -50,7 +50,6 @@ struct Parameters {
 async fn follow_events(
     State(app): State<App>,
     member: Member,
-    headers: axum::http::HeaderMap,
     Query(parameters): Query<Parameters>,
 ) -> Result<Response, HttpProblem> {
     let owner = owner_of(&member)?;
@@ -58,8 +57,12 @@ async fn follow_events(
     if let Some(id) = thread {
         app.chat.thread(&owner, id).await?;
     }
-    let token = session_token(&headers).unwrap_or_default().to_owned();
-    let events = stream(app, owner, thread, token).map(Ok::<_, Infallible>);
+    let Via::Session(session) = member.0.via else {
+        return Err(Problem::internal("a browser's call without a session").into());
+    };
+    let (org, user) = (owner.org, owner.user);
+    let place = app.listeners().enter(&app.identity, session, org);
+    let events = stream(app, org, user, thread, place).map(Ok::<_, Infallible>);
     let mut response = Sse::new(events).into_response();
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     Ok(response)
@@ -67,15 +70,21 @@ async fn follow_events(
 
 type Turn = Pin<Box<dyn Stream<Item = TurnEvent> + Send>>;
 
-fn stream(app: App, owner: Owner, thread: Option<ThreadId>, token: String) -> impl Stream<Item = Event> + Send {
+fn stream(
+    app: App,
+    org: OrgId,
+    user: UserId,
+    thread: Option<ThreadId>,
+    place: Listener,
+) -> impl Stream<Item = Event> + Send {
     async_stream::stream! {
         // Subscribed before anything is read, so nothing falls between.
-        let mut hints = app.hints.subscribe(owner.org);
-        let mut ticks = tokio::time::interval(PING.min(RECHECK));
+        let mut hints = app.hints.subscribe(org);
+        let mut ticks = tokio::time::interval(PING);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         ticks.reset();
         yield event("hello", &json!({}));
-        let mut turn: Option<Turn> = thread.map(|id| join(&app, owner.org, id));
+        let mut turn: Option<Turn> = thread.map(|id| join(&app, org, id));
         loop {
             tokio::select! {
                 biased;
@@ -83,27 +92,23 @@ fn stream(app: App, owner: Owner, thread: Option<ThreadId>, token: String) -> im
                     Some(happened) => yield turn_event(thread, &happened),
                     None => turn = None,
                 },
-                heard = hints.next_for(owner.user) => match heard {
+                heard = hints.next_for(user) => match heard {
                     HintEvent::Hint(hint) => {
                         if turn.is_none() && hint.topic == Topic::Thread && thread.is_some_and(|id| hint.id == Some(id.0)) {
-                            turn = thread.map(|id| join(&app, owner.org, id));
+                            turn = thread.map(|id| join(&app, org, id));
                         }
                         yield event("hint", &json!({ "topic": hint.topic, "id": hint.id }));
                     }
                     HintEvent::Resync => {
                         if turn.is_none() {
-                            turn = thread.map(|id| join(&app, owner.org, id));
+                            turn = thread.map(|id| join(&app, org, id));
                         }
                         yield event("resync", &json!({}));
                     }
                 },
                 () = app.stopping.cancelled() => return,
-                _ = ticks.tick() => {
-                    if !still_signed_in(&app, &owner, &token).await {
-                        return;
-                    }
-                    yield Event::default().comment("ping");
-                }
+                () = place.ended() => return,
+                _ = ticks.tick() => yield Event::default().comment("ping"),
             }
         }
     }
@@ -117,18 +122,6 @@ async fn next_of(turn: &mut Option<Turn>) -> Option<TurnEvent> {
     match turn {
         Some(turn) => turn.next().await,
         None => std::future::pending().await,
-    }
-}
-
-/// Whether the session and the membership still hold. A database that is away does not end a stream.
-async fn still_signed_in(app: &App, owner: &Owner, token: &str) -> bool {
-    let looked = async {
-        let principal = app.identity.authenticate_session(token, true).await?;
-        app.identity.caller_for_session(&principal, Some(owner.org)).await
-    };
-    match looked.await {
-        Ok(_) => true,
-        Err(problem) => problem.status() >= 500,
     }
 }
 

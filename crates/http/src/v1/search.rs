@@ -279,7 +279,12 @@ mod tests {
             keyword_score: Some(2.5),
         };
         let (id, file, document) = (hit.chunk_id, hit.file_id, hit.document_id);
-        let diagnostics = Diagnostics { bm25: true, admitted: 1, legs: BTreeMap::from([("documents:keyword", 1)]), ..Diagnostics::default() };
+        let diagnostics = Diagnostics {
+            bm25: true,
+            admitted: 1,
+            legs: BTreeMap::from([("documents:keyword", 1)]),
+            ..Diagnostics::default()
+        };
         let answer = serde_json::to_value(SearchView::from(SearchResponse { hits: vec![hit], diagnostics })).unwrap();
         let expected = serde_json::json!({
             "hits": [{

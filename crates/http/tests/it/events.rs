@@ -272,3 +272,38 @@ async fn draining_ends_the_streams() {
     assert_eq!(key.get("/ready").await.status, 503);
     assert_eq!(key.get("/ping").await.status, 200);
 }
+
+#[tokio::test]
+async fn a_stream_ends_with_its_session_or_its_membership() {
+    let mut stage = Stage::new().await;
+    let app = stage.world.app.clone();
+    let path = format!("/events?orgId={}", stage.org);
+    let mut ben = stage.member(tale_identity::Role::Editor).await;
+    let members = stage.get("members").await.expect(200);
+    let id = members["members"].as_array().unwrap().iter().find(|m| m["role"] == "editor").unwrap()["userId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let (mut adas, mut bens) = (Live::open(&stage.owner, &path).await, Live::open(&ben, &path).await);
+    app.listeners().look(&app.identity).await;
+    assert_eq!(app.listeners().count(), 2);
+    assert_eq!((adas.next().await.unwrap().0, bens.next().await.unwrap().0), ("hello".into(), "hello".into()));
+
+    ben.post("/api/auth/sign-out", json!({})).await.expect(204);
+    app.listeners().look(&app.identity).await;
+    while bens.next().await.is_some() {}
+
+    ben.post("/api/auth/sign-in/email", json!({ "email": "editor@acme.test", "password": crate::stage::PASSWORD }))
+        .await
+        .expect(200);
+    let mut bens = Live::open(&ben, &path).await;
+    let member = stage.app(&format!("members/{id}"));
+    stage.owner.patch(&member, json!({ "role": "disabled" })).await.expect(200);
+    app.listeners().look(&app.identity).await;
+    while bens.next().await.is_some() {}
+
+    stage.world.clock.advance(Duration::from_secs(400 * 24 * 3600));
+    app.listeners().look(&app.identity).await;
+    while adas.next().await.is_some() {}
+    assert_eq!(app.listeners().count(), 0, "an ended stream leaves no place behind");
+}

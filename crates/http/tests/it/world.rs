@@ -34,6 +34,7 @@ pub const SITE: &str = "http://localhost:3000";
 /// Everything behind the doors.
 pub struct World {
     pub router: axum::Router,
+    pub app: App,
     pub clock: Arc<ManualClock>,
     pub knowledge: Knowledge,
     /// Cancelled: the process drains.
@@ -145,7 +146,16 @@ impl World {
             database: db.app.clone(),
             stopping: stopping.clone(),
         });
-        Self { router: tale_http::router(app), clock, knowledge, stopping, _db: db, _store: store, _folder: folder }
+        Self {
+            router: tale_http::router(app.clone()),
+            app,
+            clock,
+            knowledge,
+            stopping,
+            _db: db,
+            _store: store,
+            _folder: folder,
+        }
     }
 
     /// A signed-out browser on a page of the site, on this machine.

@@ -61,7 +61,10 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewSession<'_>) -> Res
 }
 
 /// The session of a token, by the unique index over its hash.
-pub(crate) async fn by_token(conn: &mut PgConnection, token_hash: &[u8; 32]) -> Result<Option<SessionRow>, sqlx::Error> {
+pub(crate) async fn by_token(
+    conn: &mut PgConnection,
+    token_hash: &[u8; 32],
+) -> Result<Option<SessionRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at
            FROM app.sessions s
@@ -70,6 +73,33 @@ pub(crate) async fn by_token(conn: &mut PgConnection, token_hash: &[u8; 32]) -> 
     )
     .bind(token_hash.as_slice())
     .fetch_optional(conn)
+    .await
+}
+
+/// Which of these pairs of session and organization still stand: the session has neither ended nor
+/// been idle since `used_after`, and its person is a member that is not disabled. Crosses
+/// organizations: it asks for those of every listener at once.
+pub(crate) async fn standing(
+    conn: &mut PgConnection,
+    sessions: &[SessionId],
+    orgs: &[OrgId],
+    now: DateTime<Utc>,
+    used_after: Option<DateTime<Utc>>,
+) -> Result<Vec<(SessionId, OrgId)>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT s.id, m.org_id
+           FROM unnest($1::uuid[], $2::uuid[]) AS asked (session_id, org_id)
+           JOIN app.sessions s ON s.id = asked.session_id
+           JOIN app.memberships m ON m.org_id = asked.org_id AND m.user_id = s.user_id
+          WHERE s.expires_at > $3
+            AND ($4::timestamptz IS NULL OR s.last_used_at > $4)
+            AND m.role <> 'disabled'",
+    )
+    .bind(sessions.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(orgs.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(now)
+    .bind(used_after)
+    .fetch_all(conn)
     .await
 }
 
@@ -99,18 +129,35 @@ pub(crate) async fn slide(
 }
 
 pub(crate) async fn set_active_org(conn: &mut PgConnection, id: SessionId, org: OrgId) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE app.sessions SET active_org_id = $2 WHERE id = $1").bind(id).bind(org).execute(conn).await.map(drop)
+    sqlx::query("UPDATE app.sessions SET active_org_id = $2 WHERE id = $1")
+        .bind(id)
+        .bind(org)
+        .execute(conn)
+        .await
+        .map(drop)
 }
 
 /// Ends one session of a person. Returns whether it was there.
 pub(crate) async fn delete(conn: &mut PgConnection, user: UserId, id: SessionId) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query("DELETE FROM app.sessions WHERE user_id = $1 AND id = $2").bind(user).bind(id).execute(conn).await?;
+    let done = sqlx::query("DELETE FROM app.sessions WHERE user_id = $1 AND id = $2")
+        .bind(user)
+        .bind(id)
+        .execute(conn)
+        .await?;
     Ok(done.rows_affected() == 1)
 }
 
 /// Ends the sessions of a person, all of them or all but one.
-pub(crate) async fn delete_all(conn: &mut PgConnection, user: UserId, keep: Option<SessionId>) -> Result<u64, sqlx::Error> {
-    let done = sqlx::query("DELETE FROM app.sessions WHERE user_id = $1 AND id IS DISTINCT FROM $2").bind(user).bind(keep).execute(conn).await?;
+pub(crate) async fn delete_all(
+    conn: &mut PgConnection,
+    user: UserId,
+    keep: Option<SessionId>,
+) -> Result<u64, sqlx::Error> {
+    let done = sqlx::query("DELETE FROM app.sessions WHERE user_id = $1 AND id IS DISTINCT FROM $2")
+        .bind(user)
+        .bind(keep)
+        .execute(conn)
+        .await?;
     Ok(done.rows_affected())
 }
 
