@@ -23,6 +23,7 @@ use uuid::Uuid;
 use super::KeywordError;
 use super::schema::{self, Fields, Passage};
 use super::view::View;
+use crate::indexing::chain;
 
 /// Memory of a writer before it flushes, in bytes; the smallest that tantivy takes.
 const WRITER_BYTES: usize = 15_000_000;
@@ -54,7 +55,7 @@ impl Generation {
         match Self::open(folder, &name) {
             Ok(found) => found,
             Err(error) => {
-                tracing::warn!(%error, "a keyword index cannot be opened and is built anew");
+                tracing::warn!(folder = %folder.display(), error = %chain(&error), "a keyword index cannot be opened and is built anew");
                 None
             }
         }
@@ -75,6 +76,11 @@ impl Generation {
     /// Whether another process has put a newer generation in place.
     pub(crate) fn is_replaced(&self, folder: &Path) -> bool {
         current(folder).as_deref() != Some(&self.name)
+    }
+
+    /// Whether the files are gone from the folder, which somebody emptied. What is mapped still serves.
+    pub(crate) fn is_gone(&self, folder: &Path) -> bool {
+        current(folder).is_none() || !folder.join(&self.name).join("meta.json").exists()
     }
 
     /// The last committed state.

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::KeywordError;
 use super::disk::{self, Build, Generation, Writer};
 use super::view::View;
+use crate::indexing::chain;
 use crate::store::keyword as store;
 
 /// Passages read from the corpus at once: about half a megabyte of text.
@@ -94,6 +95,10 @@ impl Organization {
             let Some((generation, checkpoint)) = self.serving_state() else {
                 return self.build().await;
             };
+            if self.is_gone(&generation).await? {
+                tracing::warn!(org = %self.org, "the files of a keyword index are gone; it is built anew");
+                return self.build().await;
+            }
             let window = store::window(&self.corpus, self.org, &checkpoint).await?;
             if window.lost {
                 tracing::info!(org = %self.org, "the keyword log does not reach back far enough; the index is built anew");
@@ -108,7 +113,7 @@ impl Organization {
                 // another process applies: take over what it has committed and look again
                 Ok(false) => self.adopt(&generation).await?,
                 Err(error @ (KeywordError::Index(_) | KeywordError::Damaged)) => {
-                    tracing::warn!(org = %self.org, %error, "a keyword index is damaged and is built anew");
+                    tracing::warn!(org = %self.org, error = %chain(&error), "a keyword index is damaged and is built anew");
                     self.retire();
                     return self.build().await;
                 }
@@ -172,11 +177,16 @@ impl Organization {
             Ok(Some((generation, view, checkpoint))) => self.serve(Arc::new(generation), view, checkpoint),
             Ok(None) => {}
             Err(error @ (KeywordError::Index(_) | KeywordError::Damaged)) => {
-                tracing::warn!(org = %self.org, %error, "a keyword index cannot be read and is built anew");
+                tracing::warn!(org = %self.org, error = %chain(&error), "a keyword index cannot be read and is built anew");
             }
             Err(other) => return Err(other),
         }
         Ok(())
+    }
+
+    async fn is_gone(&self, generation: &Arc<Generation>) -> Result<bool, KeywordError> {
+        let (generation, folder) = (Arc::clone(generation), self.folder.clone());
+        blocking(move || Ok(generation.is_gone(&folder))).await
     }
 
     /// Applies a window. False when another process holds the index's writer.

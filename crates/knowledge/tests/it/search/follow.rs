@@ -160,6 +160,28 @@ async fn a_damaged_index_says_so_and_is_built_anew() {
 }
 
 #[tokio::test]
+async fn files_that_vanish_under_an_open_index_are_made_again() {
+    let world = World::new().await;
+    let org = world.org().await;
+    let (keyword, search) = (world.searcher.keyword(), world.folder.path().join("search"));
+    let mut documents = 1;
+    world.document(org, "One", &["The first apple."]).await;
+    keyword.catch_up(org).await.unwrap();
+    for gone in ["", "CURRENT", "generation"] {
+        let folder = search.join(org.to_string());
+        match gone {
+            "" => std::fs::remove_dir_all(&search).unwrap(),
+            "CURRENT" => std::fs::remove_file(folder.join("CURRENT")).unwrap(),
+            _ => std::fs::remove_dir_all(folder.join(std::fs::read_to_string(folder.join("CURRENT")).unwrap())).unwrap(),
+        }
+        world.document(org, "Another", &["One more apple."]).await;
+        documents += 1;
+        keyword.catch_up(org).await.unwrap();
+        assert_eq!(keyword_order(keyword, org, "apple").await.len(), documents, "{gone:?}");
+    }
+}
+
+#[tokio::test]
 async fn while_the_index_cannot_be_built_search_says_that_the_leg_is_missing() {
     let world = World::new().await;
     let org = world.org().await;
