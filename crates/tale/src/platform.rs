@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +53,8 @@ pub(crate) enum StartError {
     Settings(EnvProblems),
     #[error("port {port} is in use. Stop the program that uses it, or choose another port with `{flag} {other}`")]
     PortInUse { port: u16, flag: &'static str, other: u16 },
+    #[error("port {port} is not for ordinary users. Choose one above 1023 with `{flag} 3000`, and let a proxy stand before it")]
+    PortForbidden { port: u16, flag: &'static str },
     #[error("{}", chain(.0.as_ref()))]
     Other(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -100,6 +103,7 @@ pub(crate) async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpL
         io::ErrorKind::AddrInUse => {
             StartError::PortInUse { port: address.port(), flag, other: address.port().saturating_add(1) }
         }
+        io::ErrorKind::PermissionDenied => StartError::PortForbidden { port: address.port(), flag },
         _ => StartError::other(error),
     })
 }
@@ -108,8 +112,8 @@ pub(crate) async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpL
 pub(crate) async fn bind_if_there(address: SocketAddr, flag: &'static str) -> Result<Option<TcpListener>, StartError> {
     match bind(address, flag).await {
         Ok(listener) => Ok(Some(listener)),
-        Err(StartError::Other(_)) => Ok(None),
-        Err(in_use) => Err(in_use),
+        Err(StartError::PortInUse { port, flag, other }) => Err(StartError::PortInUse { port, flag, other }),
+        Err(_) => Ok(None),
     }
 }
 
@@ -137,7 +141,10 @@ pub(crate) async fn serve_all(env: &dyn EnvSource, port: u16) -> Result<(), Star
 pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToken) -> Result<(), StartError> {
     let clock: SharedClock = Arc::new(SystemClock);
     for folder in [&parts.data_dir, &parts.work_dir] {
-        std::fs::create_dir_all(folder)
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
             .map_err(|error| StartError::other(format!("{} cannot be used: {error}", folder.display())))?;
     }
     let pool = |url: &secrecy::SecretString, max| PoolConfig {

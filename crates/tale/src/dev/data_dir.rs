@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tale_core::crypto::{random_hex, random_token};
@@ -37,6 +37,8 @@ pub(crate) enum DataDirError {
     SecretsDamaged(PathBuf, String),
     #[error("no space left on the disk of {0}. Free some, then start again; nothing was lost")]
     DiskFull(PathBuf),
+    #[error("{0} may not be used by this user. Start tale as its owner, or name another directory with --data-dir")]
+    Forbidden(PathBuf),
     #[error("{0} cannot be used: {1}")]
     Io(PathBuf, #[source] io::Error),
 }
@@ -100,11 +102,22 @@ impl DataDir {
             Err(TryLockError::Error(error)) => return Err(tell(&root, error)),
         }
         check_version(&root)?;
+        let owner = |path: &Path| fs::metadata(path).map(|meta| meta.uid());
+        if let (Ok(0), Ok(other @ 1..)) = (owner(Path::new("/proc/self")), owner(&root)) {
+            tracing::warn!(
+                "{} belongs to user {other}, but root runs tale: files written now cannot be used by that user",
+                root.display()
+            );
+        }
         // The directory itself can be passed through, because an unprivileged Postgres lives in it.
         for name in ["objects", "search", "work"] {
             let folder = root.join(name);
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(told)?;
-            fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).map_err(told)?;
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&folder)
+                .and_then(|()| fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)))
+                .map_err(|error| tell(&folder, error))?;
         }
         Ok(Self { root, _lock: lock })
     }
@@ -219,10 +232,10 @@ fn check_version(root: &Path) -> Result<(), DataDirError> {
 }
 
 fn tell(root: &Path, error: io::Error) -> DataDirError {
-    if error.kind() == io::ErrorKind::StorageFull {
-        DataDirError::DiskFull(root.to_owned())
-    } else {
-        DataDirError::Io(root.to_owned(), error)
+    match error.kind() {
+        io::ErrorKind::StorageFull => DataDirError::DiskFull(root.to_owned()),
+        io::ErrorKind::PermissionDenied => DataDirError::Forbidden(root.to_owned()),
+        _ => DataDirError::Io(root.to_owned(), error),
     }
 }
 
