@@ -43,6 +43,9 @@ use crate::signals;
 /// Pause between two rounds of forgetting what has expired.
 const SWEEP: Duration = Duration::from_secs(3_600);
 
+/// Pause between two looks at an object store that was away at the start.
+const STORE_PAUSE: Duration = Duration::from_secs(10);
+
 /// How long background tasks and connections may take to end after the drain.
 const LAST_STEPS: Duration = Duration::from_secs(5);
 
@@ -185,7 +188,11 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let blobs = Blobs::new(store_config(&settings), clock.clone()).map_err(StartError::other)?;
     if let Err(error) = blobs.ensure_bucket().await {
         // The rest of Tale works without files; uploads say what is wrong.
-        tracing::warn!(error = %error, "the object store cannot be used; uploads fail until it can");
+        tracing::warn!(
+            endpoint = %settings.object_store.endpoint, error = chain(&error),
+            "the object store cannot be used; uploads fail until it can"
+        );
+        tasks.spawn(await_store(blobs.clone(), stop.clone()));
     }
     let extract = tale_extract::ExtractProgram::this_binary().map_err(StartError::other)?;
     let keyword = Keyword::new(corpus.clone(), &parts.data_dir);
@@ -330,6 +337,16 @@ fn store_config(settings: &Settings) -> tale_blobs::StoreConfig {
         path_style: true,
         access_key: store.access_key.clone(),
         secret_key: store.secret_key.clone(),
+    }
+}
+
+/// Tries the store until it can be used, because its bucket may be ours to create.
+async fn await_store(blobs: Blobs, stop: CancellationToken) {
+    while stop.run_until_cancelled(tokio::time::sleep(STORE_PAUSE)).await.is_some() {
+        if blobs.ensure_bucket().await.is_ok() {
+            tracing::info!("the object store can be used now");
+            return;
+        }
     }
 }
 
