@@ -47,14 +47,15 @@ setup-test:
 	@scripts/setup test
 
 web/node_modules/.installed: web/package-lock.json | setup
-	cd web && npm ci --no-audit --no-fund --loglevel=error
+	# Not `npm ci`: it refuses a lock file that leaves out optional parts which no registry has for this machine.
+	cd web && npm install --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
 
 web/build/index.html: web/node_modules/.installed $(WEB_SOURCES)
 	cd web && npm run --silent build
 	@touch $@
 
-openapi: web/node_modules/.installed ## The API contract and the types made from it, after a change of a route
+openapi: | setup ## The API contract and the types made from it, after a change of a route
 	cargo run --quiet --package tale-http --example openapi > target/openapi.json
 	mv target/openapi.json crates/http/openapi.json
 	cd web && npm run --silent api

@@ -31,6 +31,7 @@ pub fn document() -> Value {
         "RequestId": { "description": "Names this request in the server's log. A well-formed one that the client sent is kept.", "schema": { "type": "string" } },
         "ApiVersion": { "description": "The version of this contract.", "schema": { "type": "string" } },
     });
+    document["tags"] = tags();
     if let Some(paths) = document["paths"].as_object_mut() {
         for (path, operations) in paths {
             for (method, operation) in operations.as_object_mut().into_iter().flatten() {
@@ -48,6 +49,19 @@ fn frame() -> OpenApi {
     OpenApiBuilder::new()
         .info(InfoBuilder::new().title("Tale").version(CONTRACT_VERSION).description(Some(about)).build())
         .build()
+}
+
+/// The key holder's groups, in the order of the reference; the browser's follow by name.
+fn tags() -> Value {
+    let groups = [
+        ("me", "Who the key is."),
+        ("models", "What can answer."),
+        ("chat", "Threads, messages and the replies being written."),
+        ("documents", "The library."),
+        ("knowledge", "Search in the library."),
+        ("health", "Whether this Tale is well; no key."),
+    ];
+    groups.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect()
 }
 
 fn error_schema() -> Value {
@@ -107,6 +121,10 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
     let browser = path.starts_with("/api/app") || path.starts_with("/api/auth") || path == "/events";
     let name = camel(operation["operationId"].as_str().unwrap_or_default(), browser.then_some("app"));
     operation["operationId"] = json!(name);
+    for tag in operation["tags"].as_array_mut().into_iter().flatten().filter(|_| browser) {
+        let group = tag.as_str().unwrap_or_default();
+        *tag = json!(format!("app: {}", group.strip_prefix("app: ").unwrap_or(group)));
+    }
     if !by_key && !browser {
         return;
     }

@@ -40,11 +40,18 @@ async fn page() -> impl IntoResponse {
 <head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Tale API reference</title>
+<link rel="icon" href="/icon.svg">
 <link rel="stylesheet" href="/_docs/swagger-ui.css">
+<style>
+body { margin: 0 }
+.skip { position: absolute; left: -100vw; padding: 8px; background: #fff; color: #1b1b1b; font-family: sans-serif }
+.skip:focus { left: 8px; top: 8px; z-index: 1 }
+</style>
 </head>
 <body>
 <a href="#reference" class="skip">Skip to main content</a>
-<main id="reference"></main>
+<div id="reference" tabindex="-1"></div>
+<noscript>This page needs JavaScript. The contract itself is at <a href="/openapi.json">/openapi.json</a>.</noscript>
 <script src="/_docs/swagger-ui-bundle.js"></script>
 <script src="/_docs/start.js"></script>
 </body>

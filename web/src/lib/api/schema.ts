@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 32897d736eec53612f311b9311804ff676961f03395c69672938afe87cb757bb) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 b7966ed3df22937f3d9d10a3e35f2e5ab424849bf156449a5d473d27238d0c73) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
