@@ -96,9 +96,12 @@ impl From<BlobError> for Problem {
                 "The object store has no space left. Nothing was stored; an administrator must free space.",
             )
             .because(error),
-            other => Self::new(Code::ObjectStoreUnavailable, "The object store cannot be used right now. Nothing was lost; try again in a moment.")
-                .retry_after(Duration::from_secs(5))
-                .because(other),
+            other => Self::new(
+                Code::ObjectStoreUnavailable,
+                "The object store cannot be used right now. Nothing was lost; try again in a moment.",
+            )
+            .retry_after(Duration::from_secs(5))
+            .because(other),
         }
     }
 }
@@ -173,8 +176,11 @@ impl Blobs {
         if loopback {
             http = http.no_proxy();
         }
-        let signer =
-            Signer { access_key: config.access_key.clone(), secret_key: config.secret_key.clone(), region: config.region.clone() };
+        let signer = Signer {
+            access_key: config.access_key.clone(),
+            secret_key: config.secret_key.clone(),
+            region: config.region.clone(),
+        };
         Ok(Self(Some(Arc::new(Store { signer, http: http.build()?, clock, config }))))
     }
 
@@ -210,9 +216,12 @@ impl Blobs {
     /// The origin that browsers exchange files with; empty without a store.
     #[must_use]
     pub fn public_origin(&self) -> String {
-        self.store().map_or_else(|_| String::new(), |store| {
-            store.config.public_endpoint.as_ref().unwrap_or(&store.config.endpoint).origin().ascii_serialization()
-        })
+        self.store().map_or_else(
+            |_| String::new(),
+            |store| {
+                store.config.public_endpoint.as_ref().unwrap_or(&store.config.endpoint).origin().ascii_serialization()
+            },
+        )
     }
 
     /// Makes sure the bucket exists: asks first and creates it only when it is absent (DCF-84).
@@ -266,7 +275,8 @@ impl Blobs {
     pub async fn get(&self, key: &BlobKey, range: Option<Range<u64>>) -> Result<BlobStream, BlobError> {
         let store = self.store()?;
         let url = store.object_url(key);
-        let header = range.as_ref().map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
+        let header =
+            range.as_ref().map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
         let answer = store.send(Method::GET, &url, header.as_slice()).await?;
         let length = content_length(&answer);
         let total = answer
@@ -331,7 +341,14 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::Unconfigured`].
-    pub fn presign_put(&self, key: &BlobKey, content_type: &str, size: u64, origin: Option<&str>, valid: Duration) -> Result<SignedRequest, BlobError> {
+    pub fn presign_put(
+        &self,
+        key: &BlobKey,
+        content_type: &str,
+        size: u64,
+        origin: Option<&str>,
+        valid: Duration,
+    ) -> Result<SignedRequest, BlobError> {
         let store = self.store()?;
         let url = store.browser_url(key, origin);
         let signed = [("content-length", size.to_string()), ("content-type", content_type.to_owned())];
@@ -362,9 +379,9 @@ impl Store {
         let config = &self.config;
         let public = config.public_endpoint.as_ref().unwrap_or(&config.endpoint);
         let is_site = config.site_origins.iter().any(|site| site.origin() == public.origin());
-        let asked = origin.and_then(|origin| Url::parse(origin).ok()).and_then(|origin| {
-            config.site_origins.iter().find(|site| is_site && site.origin() == origin.origin())
-        });
+        let asked = origin
+            .and_then(|origin| Url::parse(origin).ok())
+            .and_then(|origin| config.site_origins.iter().find(|site| is_site && site.origin() == origin.origin()));
         config.url_at(asked.unwrap_or(public), &config.object_path(key))
     }
 
@@ -378,7 +395,12 @@ impl Store {
     }
 
     /// Sends a request without a body, again when the store was busy or the connection broke.
-    async fn send(&self, method: Method, url: &Url, headers: &[(&'static str, String)]) -> Result<reqwest::Response, BlobError> {
+    async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: &[(&'static str, String)],
+    ) -> Result<reqwest::Response, BlobError> {
         let mut attempt = 1;
         loop {
             let mut request = self.request(method.clone(), url);
@@ -393,7 +415,9 @@ impl Store {
                 Err(error) => Err(BlobError::Unreachable(error)),
             };
             match result {
-                Err(BlobError::Unreachable(_) | BlobError::Refused { status: 500 | 502..=504 | 429, .. }) if attempt < ATTEMPTS => {
+                Err(BlobError::Unreachable(_) | BlobError::Refused { status: 500 | 502..=504 | 429, .. })
+                    if attempt < ATTEMPTS =>
+                {
                     tokio::time::sleep(Duration::from_millis(100 << attempt)).await;
                     attempt += 1;
                 }

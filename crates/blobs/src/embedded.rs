@@ -19,8 +19,9 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use s3s::auth::SimpleAuth;
 use s3s::dto::{
-    CreateBucketInput, CreateBucketOutput, DeleteObjectInput, DeleteObjectOutput, ETag, GetObjectInput, GetObjectOutput, HeadBucketInput,
-    HeadBucketOutput, HeadObjectInput, HeadObjectOutput, PutObjectInput, PutObjectOutput, StreamingBlob, Timestamp,
+    CreateBucketInput, CreateBucketOutput, DeleteObjectInput, DeleteObjectOutput, ETag, GetObjectInput,
+    GetObjectOutput, HeadBucketInput, HeadBucketOutput, HeadObjectInput, HeadObjectOutput, PutObjectInput,
+    PutObjectOutput, StreamingBlob, Timestamp,
 };
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
@@ -84,8 +85,9 @@ pub async fn serve(listener: tokio::net::TcpListener, store: EmbeddedStore, stop
         let service = hyper_util::service::TowerToHyperService::new(store.clone());
         let stop = stop.clone();
         connections.spawn(async move {
-            let connection =
-                hyper::server::conn::http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+            let connection = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .serve_connection(TokioIo::new(stream), service);
             let mut connection = std::pin::pin!(connection);
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,
@@ -194,7 +196,9 @@ impl Folder {
         let path = self.object(bucket, key)?;
         let mut file = match File::open(&path).await {
             Ok(file) => file,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Err(s3_error!(NoSuchKey)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Err(s3_error!(NoSuchKey));
+            }
             Err(error) => return Err(failed(error)),
         };
         let metadata = file.metadata().await.map_err(failed)?;
@@ -255,7 +259,10 @@ async fn read_footer(file: &mut File, length: u64) -> io::Result<Footer> {
     let size = u64::from(file.read_u32_le().await?);
     let mut found = [0u8; 8];
     file.read_exact(&mut found).await?;
-    let start = at.checked_sub(size).filter(|_| size <= FOOTER_LIMIT && &found == FOOTER_MARK).ok_or_else(|| damaged("no footer"))?;
+    let start = at
+        .checked_sub(size)
+        .filter(|_| size <= FOOTER_LIMIT && &found == FOOTER_MARK)
+        .ok_or_else(|| damaged("no footer"))?;
     file.seek(SeekFrom::Start(start)).await?;
     let mut text = vec![0u8; usize::try_from(size).map_err(|_| damaged("footer too long"))?];
     file.read_exact(&mut text).await?;
@@ -340,7 +347,11 @@ impl S3 for Folder {
         let path = self.object(&request.input.bucket, &request.input.key)?;
         match tokio::fs::remove_file(&path).await {
             Ok(()) => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory
+                ) => {}
             Err(error) => return Err(failed(error)),
         }
         Ok(S3Response::new(DeleteObjectOutput::default()))

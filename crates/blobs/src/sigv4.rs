@@ -37,16 +37,30 @@ impl Signer {
     /// Signs a request whose body is not part of the signature.
     pub(crate) fn authorize(&self, method: &str, url: &Url, now: DateTime<Utc>) -> AuthHeaders {
         let date = timestamp(now);
-        let headers = [("host", authority(url)), ("x-amz-content-sha256", UNSIGNED_PAYLOAD.to_owned()), ("x-amz-date", date.clone())];
+        let headers = [
+            ("host", authority(url)),
+            ("x-amz-content-sha256", UNSIGNED_PAYLOAD.to_owned()),
+            ("x-amz-date", date.clone()),
+        ];
         let (signature, names) = self.sign(method, url, &canonical_query(url), &headers, now);
-        let authorization =
-            format!("AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={names}, Signature={signature}", self.access_key, self.scope(now));
+        let authorization = format!(
+            "AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={names}, Signature={signature}",
+            self.access_key,
+            self.scope(now)
+        );
         AuthHeaders { date, authorization }
     }
 
     /// A URL that anyone may use for `expires_seconds`, together with exactly `headers`, whose
     /// names are in lower case.
-    pub(crate) fn presign(&self, method: &str, url: &Url, headers: &[(&'static str, String)], expires_seconds: u64, now: DateTime<Utc>) -> Url {
+    pub(crate) fn presign(
+        &self,
+        method: &str,
+        url: &Url,
+        headers: &[(&'static str, String)],
+        expires_seconds: u64,
+        now: DateTime<Utc>,
+    ) -> Url {
         let mut signed: Vec<(&'static str, String)> = headers.to_vec();
         signed.push(("host", authority(url)));
         signed.sort();
@@ -69,11 +83,23 @@ impl Signer {
     }
 
     /// The signature and the list of signed header names. `headers` are sorted by name.
-    fn sign(&self, method: &str, url: &Url, query: &str, headers: &[(&'static str, String)], now: DateTime<Utc>) -> (String, String) {
+    fn sign(
+        &self,
+        method: &str,
+        url: &Url,
+        query: &str,
+        headers: &[(&'static str, String)],
+        now: DateTime<Utc>,
+    ) -> (String, String) {
         let names = headers.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(";");
         let lines: String = headers.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
         let request = format!("{method}\n{}\n{query}\n{lines}\n{names}\n{UNSIGNED_PAYLOAD}", url.path());
-        let to_sign = format!("AWS4-HMAC-SHA256\n{}\n{}\n{}", timestamp(now), self.scope(now), hex_of(&sha256(request.as_bytes())));
+        let to_sign = format!(
+            "AWS4-HMAC-SHA256\n{}\n{}\n{}",
+            timestamp(now),
+            self.scope(now),
+            hex_of(&sha256(request.as_bytes()))
+        );
         let day = now.format("%Y%m%d").to_string();
         let secret = format!("AWS4{}", self.secret_key.expose_secret());
         let key = [day.as_str(), &self.region, "s3", "aws4_request"]
@@ -119,9 +145,17 @@ mod tests {
             region: "us-east-1".into(),
         };
         let now = DateTime::parse_from_rfc3339("2013-05-24T00:00:00Z").unwrap().to_utc();
-        let url = signer.presign("GET", &Url::parse("https://examplebucket.s3.amazonaws.com/test.txt").unwrap(), &[], 86_400, now);
+        let url = signer.presign(
+            "GET",
+            &Url::parse("https://examplebucket.s3.amazonaws.com/test.txt").unwrap(),
+            &[],
+            86_400,
+            now,
+        );
         assert!(
-            url.query().unwrap().ends_with("X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"),
+            url.query()
+                .unwrap()
+                .ends_with("X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"),
             "{url}"
         );
     }

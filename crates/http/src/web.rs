@@ -40,6 +40,20 @@ impl WebFiles {
             Self::Directory(root) => std::fs::read(root.join(path)).ok().map(Cow::Owned),
         }
     }
+
+    /// A file's content and its digest, which the build has worked out for embedded files.
+    fn with_digest(&self, path: &str) -> Option<(Cow<'static, [u8]>, [u8; 32])> {
+        match self {
+            Self::Embedded => Embedded::get(path).map(|file| {
+                let digest = file.metadata.sha256_hash();
+                (file.data, digest)
+            }),
+            Self::Directory(_) => self.get(path).map(|content| {
+                let digest = sha256(&content);
+                (content, digest)
+            }),
+        }
+    }
 }
 
 /// Serves a file of the web app, or its page for every other address outside the API.
@@ -73,9 +87,9 @@ fn file(web: &WebFiles, name: &str, headers: &HeaderMap) -> Option<Response> {
     if name.is_empty() || name == "index.html" || name.ends_with(".gz") || name.ends_with(".br") {
         return None;
     }
-    let content = web.get(name)?;
+    let (content, digest) = web.with_digest(name)?;
     let immutable = name.starts_with("_app/immutable/");
-    let etag = format!("\"{}\"", hex_of(&sha256(&content)[..12]));
+    let etag = format!("\"{}\"", hex_of(&digest[..12]));
     let mut response = if headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes()) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
@@ -160,5 +174,49 @@ mod tests {
         let page =
             "<head><script>one()</script><script src=\"/a.js\"></script><script type=\"module\">\n two() </script>";
         assert_eq!(inline_scripts(page).collect::<Vec<_>>(), ["one()", "\n two() "]);
+    }
+
+    fn answer(web: &WebFiles, name: &str, headers: &[(header::HeaderName, &'static str)]) -> Option<Response> {
+        file(web, name, &headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect())
+    }
+
+    #[test]
+    fn files_are_tagged_cached_and_served_as_the_build_compressed_them() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("_app/immutable")).unwrap();
+        for (name, content) in [
+            ("_app/immutable/a.js", "whole"),
+            ("_app/immutable/a.js.br", "small"),
+            ("boot.js", "boot"),
+            ("index.html", "page"),
+        ] {
+            std::fs::write(folder.path().join(name), content).unwrap();
+        }
+        let web = WebFiles::Directory(folder.path().to_owned());
+        let plain = answer(&web, "_app/immutable/a.js", &[]).unwrap();
+        let header = |response: &Response, name| {
+            response.headers().get(name).map(|value: &HeaderValue| value.to_str().unwrap().to_owned())
+        };
+        assert_eq!(header(&plain, header::CACHE_CONTROL).unwrap(), "public, max-age=31536000, immutable");
+        assert_eq!(header(&plain, header::CONTENT_TYPE).unwrap(), "text/javascript");
+        assert_eq!(
+            (header(&plain, header::CONTENT_ENCODING), header(&plain, header::VARY).unwrap()),
+            (None, "accept-encoding".into())
+        );
+        let small = answer(&web, "_app/immutable/a.js", &[(header::ACCEPT_ENCODING, "gzip, br")]).unwrap();
+        assert_eq!(header(&small, header::CONTENT_ENCODING).unwrap(), "br");
+        let boot = answer(&web, "boot.js", &[(header::ACCEPT_ENCODING, "br")]).unwrap();
+        assert_eq!(
+            (header(&boot, header::CACHE_CONTROL).unwrap(), header(&boot, header::CONTENT_ENCODING)),
+            ("no-cache".into(), None)
+        );
+        let tag: &'static str = header(&boot, header::ETAG).unwrap().leak();
+        assert_eq!(
+            answer(&web, "boot.js", &[(header::IF_NONE_MATCH, tag)]).unwrap().status(),
+            StatusCode::NOT_MODIFIED
+        );
+        for hidden in ["", "index.html", "_app/immutable/a.js.br", "nope.js", "_app"] {
+            assert!(answer(&web, hidden, &[]).is_none(), "{hidden}");
+        }
     }
 }

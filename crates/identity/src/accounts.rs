@@ -79,7 +79,10 @@ fn setup_done() -> Problem {
 }
 
 fn sign_up_closed() -> Problem {
-    Problem::new(Code::SignUpDisabled, "Accounts are made by an owner or admin of an organization. Ask one of them to add you.")
+    Problem::new(
+        Code::SignUpDisabled,
+        "Accounts are made by an owner or admin of an organization. Ask one of them to add you.",
+    )
 }
 
 impl Identity {
@@ -102,9 +105,13 @@ impl Identity {
             return Ok(None);
         }
         let line = if self.0.config.setup_token.is_some() {
-            "[setup] no account exists yet; setup from another machine needs the token set in TALE_SETUP_TOKEN".to_owned()
+            "[setup] no account exists yet; setup from another machine needs the token set in TALE_SETUP_TOKEN"
+                .to_owned()
         } else {
-            format!("[setup] no account exists yet; setup from another machine needs this token {}", self.0.setup_token.expose_secret())
+            format!(
+                "[setup] no account exists yet; setup from another machine needs this token {}",
+                self.0.setup_token.expose_secret()
+            )
         };
         Ok(Some(line))
     }
@@ -161,10 +168,9 @@ impl Identity {
         if !open && store::accounts::any(&mut tx).await? {
             return Err(sign_up_closed());
         }
-        let user = self
-            .insert_account(&mut tx, &email, &name, &hash)
-            .await?
-            .ok_or_else(|| Problem::new(Code::EmailTaken, "This e-mail address has an account already. Sign in instead."))?;
+        let user = self.insert_account(&mut tx, &email, &name, &hash).await?.ok_or_else(|| {
+            Problem::new(Code::EmailTaken, "This e-mail address has an account already. Sign in instead.")
+        })?;
         let person = SignedInPerson { id: user, name: &name, email: &email };
         let signed_in = self.make_session(&mut tx, person, None, true, device).await?;
         let change = Change::account("account.signed_up").on("user", user);
@@ -177,7 +183,11 @@ impl Identity {
     ///
     /// # Errors
     /// When the database cannot be reached.
-    pub async fn session_overview(&self, principal: Option<&SessionPrincipal>, device: &Device) -> Result<SessionOverview, Problem> {
+    pub async fn session_overview(
+        &self,
+        principal: Option<&SessionPrincipal>,
+        device: &Device,
+    ) -> Result<SessionOverview, Problem> {
         let mut conn = self.0.db.acquire().await?;
         let Some(principal) = principal else {
             let setup_required = !store::accounts::any(&mut conn).await?;
@@ -189,8 +199,11 @@ impl Identity {
                 can_create_organization: false,
             });
         };
-        let organizations: Vec<OrganizationView> =
-            store::organizations::of_user(&mut conn, principal.user).await?.into_iter().map(OrganizationView::from).collect();
+        let organizations: Vec<OrganizationView> = store::organizations::of_user(&mut conn, principal.user)
+            .await?
+            .into_iter()
+            .map(OrganizationView::from)
+            .collect();
         let active_org = organizations
             .iter()
             .find(|org| Some(org.id) == principal.active_org)
@@ -198,7 +211,13 @@ impl Identity {
             .or_else(|| organizations.first())
             .map(|org| org.id);
         let can_create_organization = self.may_create_organization(&mut conn, &principal.email).await?;
-        Ok(SessionOverview { organizations, active_org, setup_required: false, setup_token_required: false, can_create_organization })
+        Ok(SessionOverview {
+            organizations,
+            active_org,
+            setup_required: false,
+            setup_token_required: false,
+            can_create_organization,
+        })
     }
 
     /// The person's own account.
@@ -225,7 +244,11 @@ impl Identity {
         let name = fields::person_name(name)?;
         let mut tx = self.begin().await?;
         store::accounts::set_name(&mut tx, principal.user, &name).await?;
-        let change = Change::account("account.renamed").on("user", principal.user).changed("name", principal.name.as_str(), name);
+        let change = Change::account("account.renamed").on("user", principal.user).changed(
+            "name",
+            principal.name.as_str(),
+            name,
+        );
         trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &change).await?;
         tx.commit().await?;
         self.account(principal).await
@@ -236,7 +259,13 @@ impl Identity {
     ///
     /// # Errors
     /// `INVALID_CREDENTIALS`, `SIGN_IN_LOCKED`, `PASSWORD_POLICY`, `BUSY`.
-    pub async fn change_password(&self, principal: &SessionPrincipal, current: &str, new: &str, device: &Device) -> Result<(), Problem> {
+    pub async fn change_password(
+        &self,
+        principal: &SessionPrincipal,
+        current: &str,
+        new: &str,
+        device: &Device,
+    ) -> Result<(), Problem> {
         self.0.config.password_policy.check(new)?;
         let account = {
             let mut conn = self.0.db.acquire().await?;
@@ -270,9 +299,22 @@ impl Identity {
     }
 
     /// Adds an account whose address counts as verified; `None` when the address has one (ACC-5).
-    pub(crate) async fn insert_account(&self, conn: &mut PgConnection, email: &str, name: &str, hash: &str) -> Result<Option<UserId>, Problem> {
+    pub(crate) async fn insert_account(
+        &self,
+        conn: &mut PgConnection,
+        email: &str,
+        name: &str,
+        hash: &str,
+    ) -> Result<Option<UserId>, Problem> {
         let id = UserId::new();
-        let new = store::accounts::NewAccount { id, email, name, email_verified: true, password_hash: Some(hash), at: self.now() };
+        let new = store::accounts::NewAccount {
+            id,
+            email,
+            name,
+            email_verified: true,
+            password_hash: Some(hash),
+            at: self.now(),
+        };
         Ok(store::accounts::insert(conn, &new).await?.then_some(id))
     }
 
@@ -283,7 +325,10 @@ impl Identity {
             return Ok(());
         }
         let refused = || {
-            Problem::new(Code::SetupTokenRequired, "Setup from another machine needs the setup token. It stands in the server's log, in the line that begins with `[setup]`.")
+            Problem::new(
+                Code::SetupTokenRequired,
+                "Setup from another machine needs the setup token. It stands in the server's log, in the line that begins with `[setup]`.",
+            )
         };
         let Some(given) = given.map(str::trim).filter(|given| !given.is_empty()) else { return Err(refused()) };
         let key = sha256(b"tale:setup-token");

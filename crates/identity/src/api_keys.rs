@@ -69,7 +69,10 @@ pub struct Me {
 }
 
 fn unknown_key() -> Problem {
-    Problem::new(Code::Unauthorized, "This API key is unknown, revoked or expired. Send a valid key as `Authorization: Bearer <key>`.")
+    Problem::new(
+        Code::Unauthorized,
+        "This API key is unknown, revoked or expired. Send a valid key as `Authorization: Bearer <key>`.",
+    )
 }
 
 impl Identity {
@@ -77,19 +80,36 @@ impl Identity {
     ///
     /// # Errors
     /// `API_KEY_CREATE_FORBIDDEN` without the right, `INVALID_BODY`.
-    pub async fn create_key(&self, caller: &Caller, name: &str, expires_in_days: Option<i64>) -> Result<CreatedKey, Problem> {
+    pub async fn create_key(
+        &self,
+        caller: &Caller,
+        name: &str,
+        expires_in_days: Option<i64>,
+    ) -> Result<CreatedKey, Problem> {
         caller.require(Capability::ApiKeysOwn)?;
         let user = person(caller)?;
         let name = fields::short_text("name", name, MAX_NAME_CHARS)?;
         if expires_in_days.is_some_and(|days| !(1..=MAX_DAYS).contains(&days)) {
-            return Err(Problem::invalid_field("expiresInDays", "must be a whole number from 1 to 366, or null for never"));
+            return Err(Problem::invalid_field(
+                "expiresInDays",
+                "must be a whole number from 1 to 366, or null for never",
+            ));
         }
         let now = self.now();
         let expires_at = expires_in_days.map(|days| now + chrono::Duration::days(days));
         let key = keys::personal();
         let id = ApiKeyId::new();
         let mut tx = self.begin().await?;
-        let row = store::keys::NewKeyRow { id, user, hash: &key.hash, first: &key.first, last: &key.last, name: &name, at: now, expires_at };
+        let row = store::keys::NewKeyRow {
+            id,
+            user,
+            hash: &key.hash,
+            first: &key.first,
+            last: &key.last,
+            name: &name,
+            at: now,
+            expires_at,
+        };
         store::keys::insert(&mut tx, &row).await?;
         let change = Change::key("api_key.created")
             .on("api_key", id)
@@ -171,13 +191,21 @@ impl Identity {
                 match memberships.into_iter().find(|org| org.slug == slug) {
                     Some(org) => org,
                     None if store::organizations::slug_exists(&mut conn, &slug).await? => return Err(not_a_member()),
-                    None => return Err(Problem::new(Code::OrgSlugInvalid, "The header `X-Organization-Slug` names no organization.")),
+                    None => {
+                        return Err(Problem::new(
+                            Code::OrgSlugInvalid,
+                            "The header `X-Organization-Slug` names no organization.",
+                        ));
+                    }
                 }
             }
             None => only_one(memberships)?,
         };
         if chosen.role == Role::Disabled {
-            return Err(Problem::new(Code::OrgForbidden, "Your access to this organization is disabled. Ask an owner or admin of the organization."));
+            return Err(Problem::new(
+                Code::OrgForbidden,
+                "Your access to this organization is disabled. Ask an owner or admin of the organization.",
+            ));
         }
         Ok(Caller { org: chosen.id, org_slug: chosen.slug, user: Some(user), role: chosen.role, via })
     }
@@ -218,7 +246,8 @@ fn only_one(mut memberships: Vec<OrganizationView>) -> Result<OrganizationView, 
         0 => Err(not_a_member()),
         1 => Ok(memberships.remove(0)),
         _ => {
-            let organizations: Vec<_> = memberships.iter().map(|org| serde_json::json!({ "slug": org.slug, "name": org.name })).collect();
+            let organizations: Vec<_> =
+                memberships.iter().map(|org| serde_json::json!({ "slug": org.slug, "name": org.name })).collect();
             Err(Problem::new(
                 Code::OrgSlugRequired,
                 "You belong to several organizations. Name one in the header `X-Organization-Slug`.",

@@ -31,7 +31,11 @@ pub fn email(text: &str) -> Result<String, Problem> {
                 && !domain.ends_with(['.', '-'])
                 && !domain.contains("..")
         });
-    if well_formed { Ok(email) } else { Err(Problem::invalid_field("email", "must be an e-mail address such as name@example.com")) }
+    if well_formed {
+        Ok(email)
+    } else {
+        Err(Problem::invalid_field("email", "must be an e-mail address such as name@example.com"))
+    }
 }
 
 /// A display name, trimmed.

@@ -35,7 +35,14 @@ pub struct Member {
 
 impl From<MemberRow> for Member {
     fn from(row: MemberRow) -> Self {
-        Self { user: row.user_id, name: row.name, email: row.email, role: row.role, is_creator: row.is_creator, joined_at: row.created_at }
+        Self {
+            user: row.user_id,
+            name: row.name,
+            email: row.email,
+            role: row.role,
+            is_creator: row.is_creator,
+            joined_at: row.created_at,
+        }
     }
 }
 
@@ -80,16 +87,28 @@ fn not_a_member() -> Problem {
 fn judge_role_change(target: &MemberRow, new: Role, caller: UserId, other_admins: i64) -> Result<(), Problem> {
     let refuse = |code, sentence: &'static str| Err(Problem::new(code, sentence));
     if target.role == Role::Owner {
-        return refuse(Code::MemberOwnerRoleImmutable, "The owner's role cannot be changed. Transfer the ownership instead.");
+        return refuse(
+            Code::MemberOwnerRoleImmutable,
+            "The owner's role cannot be changed. Transfer the ownership instead.",
+        );
     }
     if new == Role::Owner {
-        return refuse(Code::MemberOwnerRoleAssignForbidden, "Nobody is made owner by a role change. Transfer the ownership instead.");
+        return refuse(
+            Code::MemberOwnerRoleAssignForbidden,
+            "Nobody is made owner by a role change. Transfer the ownership instead.",
+        );
     }
     if target.is_creator {
-        return refuse(Code::MemberCreatorRoleImmutable, "The role of the person who created the organization cannot be changed.");
+        return refuse(
+            Code::MemberCreatorRoleImmutable,
+            "The role of the person who created the organization cannot be changed.",
+        );
     }
     if target.role == Role::Admin && new < Role::Admin && other_admins == 0 {
-        return refuse(Code::MemberLastAdmin, "The organization needs an owner or admin. Make somebody else an admin first.");
+        return refuse(
+            Code::MemberLastAdmin,
+            "The organization needs an owner or admin. Make somebody else an admin first.",
+        );
     }
     if target.user_id == caller {
         return refuse(Code::MemberSelfRoleForbidden, "You cannot change your own role. Ask another owner or admin.");
@@ -116,8 +135,18 @@ impl Identity {
     pub async fn add_member(&self, caller: &Caller, new: &NewMember) -> Result<Added, Problem> {
         caller.require(Capability::MembersManage)?;
         match new.role {
-            Role::Owner => return Err(Problem::new(Code::MemberOwnerRoleAssignForbidden, "Nobody is added as owner. Transfer the ownership instead.")),
-            Role::Disabled => return Err(Problem::invalid_field("role", "must be one of \"admin\", \"developer\", \"editor\", \"member\"")),
+            Role::Owner => {
+                return Err(Problem::new(
+                    Code::MemberOwnerRoleAssignForbidden,
+                    "Nobody is added as owner. Transfer the ownership instead.",
+                ));
+            }
+            Role::Disabled => {
+                return Err(Problem::invalid_field(
+                    "role",
+                    "must be one of \"admin\", \"developer\", \"editor\", \"member\"",
+                ));
+            }
             _ => {}
         }
         let email = fields::email(&new.email)?;
@@ -132,7 +161,10 @@ impl Identity {
                     Some(name) => fields::person_name(name)?,
                     None => email.split('@').next().unwrap_or(&email).to_owned(),
                 };
-                let password = new.password.as_deref().ok_or_else(|| Problem::invalid_field("password", "is required for a new account"))?;
+                let password = new
+                    .password
+                    .as_deref()
+                    .ok_or_else(|| Problem::invalid_field("password", "is required for a new account"))?;
                 Some((name, self.new_hash(password).await?))
             }
         };
@@ -143,7 +175,10 @@ impl Identity {
             (None, Some((name, hash))) => match self.insert_account(&mut tx, &email, &name, &hash).await? {
                 Some(user) => Added { user, created: true },
                 // Somebody made the account while the password was hashed; that one is reused.
-                None => Added { user: store::accounts::by_email(&mut tx, &email).await?.ok_or_else(not_a_member)?.id, created: false },
+                None => Added {
+                    user: store::accounts::by_email(&mut tx, &email).await?.ok_or_else(not_a_member)?.id,
+                    created: false,
+                },
             },
             (None, None) => return Err(Problem::internal("a new member without an account")),
         };
@@ -187,15 +222,19 @@ impl Identity {
             let others = store::members::other_admins(&mut tx, caller.org, user).await?;
             judge_role_change(&target, role, acting, others)?;
             store::members::set_role(&mut tx, caller.org, user, role).await?;
-            let entry = Change::members("member.role_changed")
-                .on("member", user)
-                .named(&target.email)
-                .changed("role", target.role.text(), role.text());
+            let entry = Change::members("member.role_changed").on("member", user).named(&target.email).changed(
+                "role",
+                target.role.text(),
+                role.text(),
+            );
             trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &entry).await?;
         }
         if name.is_some() || hash.is_some() {
             if target.role == Role::Owner && now_role != Role::Owner {
-                return Err(Problem::new(Code::MemberRoleUpdateForbidden, "Only an owner changes the name or password of an owner."));
+                return Err(Problem::new(
+                    Code::MemberRoleUpdateForbidden,
+                    "Only an owner changes the name or password of an owner.",
+                ));
             }
             if user != acting && store::members::elsewhere(&mut tx, caller.org, user).await? {
                 return Err(Problem::new(
@@ -206,10 +245,11 @@ impl Identity {
         }
         if let Some(name) = name.filter(|name| *name != target.name) {
             store::accounts::set_name(&mut tx, user, &name).await?;
-            let entry = Change::members("member.renamed")
-                .on("member", user)
-                .named(&target.email)
-                .changed("name", target.name.as_str(), name);
+            let entry = Change::members("member.renamed").on("member", user).named(&target.email).changed(
+                "name",
+                target.name.as_str(),
+                name,
+            );
             trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &entry).await?;
         }
         if let Some(hash) = hash {
@@ -237,17 +277,21 @@ impl Identity {
             return Err(remove_forbidden());
         }
         if caller.user == Some(user) {
-            return Err(Problem::new(Code::MemberSelfRemovalForbidden, "You cannot remove yourself. Ask another owner or admin."));
+            return Err(Problem::new(
+                Code::MemberSelfRemovalForbidden,
+                "You cannot remove yourself. Ask another owner or admin.",
+            ));
         }
         let target = store::members::get(&mut tx, caller.org, user).await?.ok_or_else(not_a_member)?;
         if target.role == Role::Owner {
-            return Err(Problem::new(Code::MemberOwnerRemovalForbidden, "An owner cannot be removed. Transfer the ownership first."));
+            return Err(Problem::new(
+                Code::MemberOwnerRemovalForbidden,
+                "An owner cannot be removed. Transfer the ownership first.",
+            ));
         }
         store::members::delete(&mut tx, caller.org, user).await?;
-        let change = Change::members("member.removed")
-            .on("member", user)
-            .named(&target.email)
-            .with("role", target.role.text());
+        let change =
+            Change::members("member.removed").on("member", user).named(&target.email).with("role", target.role.text());
         trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
         tx.commit().await?;
@@ -263,18 +307,24 @@ impl Identity {
         caller.require(Capability::OwnershipTransfer)?;
         let from = caller.user.ok_or_else(|| Capability::OwnershipTransfer.refusal(caller.role, caller.by_key()))?;
         if from == to {
-            return Err(Problem::new(Code::MemberSelfRoleForbidden, "You are the owner already. Choose another member."));
+            return Err(Problem::new(
+                Code::MemberSelfRoleForbidden,
+                "You are the owner already. Choose another member.",
+            ));
         }
         let mut tx = self.begin().await?;
         self.relock(&mut tx, caller, Capability::OwnershipTransfer).await?;
         let target = store::members::get(&mut tx, caller.org, to).await?.filter(|target| target.role != Role::Disabled);
-        let target = target.ok_or_else(|| Problem::new(Code::MemberNotFound, "The new owner must be an active member of the organization."))?;
+        let target = target.ok_or_else(|| {
+            Problem::new(Code::MemberNotFound, "The new owner must be an active member of the organization.")
+        })?;
         store::members::set_role(&mut tx, caller.org, from, Role::Admin).await?;
         store::members::set_role(&mut tx, caller.org, to, Role::Owner).await?;
-        let change = Change::members("ownership.transferred")
-            .on("member", to)
-            .named(&target.email)
-            .changed("owner", from.to_string(), to.to_string());
+        let change = Change::members("ownership.transferred").on("member", to).named(&target.email).changed(
+            "owner",
+            from.to_string(),
+            to.to_string(),
+        );
         trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
         tx.commit().await?;
@@ -325,13 +375,22 @@ mod tests {
     use super::*;
 
     fn row(user: UserId, role: Role, is_creator: bool) -> MemberRow {
-        MemberRow { user_id: user, name: "A".into(), email: "a@b".into(), role, is_creator, created_at: DateTime::UNIX_EPOCH }
+        MemberRow {
+            user_id: user,
+            name: "A".into(),
+            email: "a@b".into(),
+            role,
+            is_creator,
+            created_at: DateTime::UNIX_EPOCH,
+        }
     }
 
     #[test]
     fn every_refusal_has_its_trigger() {
         let (me, other) = (UserId::new(), UserId::new());
-        let code = |target: MemberRow, new, admins| judge_role_change(&target, new, me, admins).map_err(|problem| problem.code);
+        let code = |target: MemberRow, new, admins| {
+            judge_role_change(&target, new, me, admins).map_err(|problem| problem.code)
+        };
         assert_eq!(code(row(other, Role::Owner, true), Role::Member, 1), Err(Code::MemberOwnerRoleImmutable));
         assert_eq!(code(row(other, Role::Member, false), Role::Owner, 1), Err(Code::MemberOwnerRoleAssignForbidden));
         assert_eq!(code(row(other, Role::Admin, true), Role::Member, 1), Err(Code::MemberCreatorRoleImmutable));

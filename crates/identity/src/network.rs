@@ -75,7 +75,8 @@ impl Default for TrustedProxies {
     }
 }
 
-const LOOPBACK: &[(IpAddr, u8)] = &[(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8), (IpAddr::V6(Ipv6Addr::LOCALHOST), 128)];
+const LOOPBACK: &[(IpAddr, u8)] =
+    &[(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8), (IpAddr::V6(Ipv6Addr::LOCALHOST), 128)];
 const LINK_LOCAL: &[(IpAddr, u8)] =
     &[(IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16), (IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10)];
 const UNIQUE_LOCAL: &[(IpAddr, u8)] = &[

@@ -38,7 +38,11 @@ impl Identity {
     ///
     /// # Errors
     /// `ORGANIZATION_CREATION_FORBIDDEN`, `INVALID_BODY`, `ORG_NAME_RESERVED`, `ORG_NAME_TAKEN`.
-    pub async fn create_organization(&self, principal: &SessionPrincipal, name: &str) -> Result<OrganizationView, Problem> {
+    pub async fn create_organization(
+        &self,
+        principal: &SessionPrincipal,
+        name: &str,
+    ) -> Result<OrganizationView, Problem> {
         let mut tx = self.begin().await?;
         if !self.may_create_organization(&mut tx, &principal.email).await? {
             return Err(Problem::new(
@@ -65,7 +69,11 @@ impl Identity {
         let Some((slug, before)) = store::organizations::rename(&mut tx, caller.org, &name).await? else {
             return Err(Problem::new(Code::NotFound, "This organization does not exist any more."));
         };
-        let change = Change::organization("organization.updated").on("organization", caller.org).changed("name", before, name.as_str());
+        let change = Change::organization("organization.updated").on("organization", caller.org).changed(
+            "name",
+            before,
+            name.as_str(),
+        );
         trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
         tx.commit().await?;
@@ -82,16 +90,25 @@ impl Identity {
     }
 
     /// Adds an organization with its owner inside the caller's transaction.
-    pub(crate) async fn insert_organization(&self, conn: &mut PgConnection, name: &str, owner: UserId) -> Result<OrganizationView, Problem> {
+    pub(crate) async fn insert_organization(
+        &self,
+        conn: &mut PgConnection,
+        name: &str,
+        owner: UserId,
+    ) -> Result<OrganizationView, Problem> {
         let id = OrgId::new();
         let now = self.now();
         // A name without any ASCII letter or digit still needs a slug for keys and headers.
         let slug = fields::slug_of(name)?.unwrap_or_else(|| format!("org-{}", random_hex(4)));
         if !store::organizations::insert(conn, id, &slug, name, owner, now).await? {
-            return Err(Problem::new(Code::OrgNameTaken, format!("An organization with the short name `{slug}` exists already. Choose another name.")));
+            return Err(Problem::new(
+                Code::OrgNameTaken,
+                format!("An organization with the short name `{slug}` exists already. Choose another name."),
+            ));
         }
         store::members::insert(conn, id, owner, Role::Owner, now).await?;
-        let change = Change::organization("organization.created").on("organization", id).named(name).with("slug", slug.as_str());
+        let change =
+            Change::organization("organization.created").on("organization", id).named(name).with("slug", slug.as_str());
         trail::record(conn, now, id, &Actor::User { id: owner }, &change).await?;
         Ok(OrganizationView { id, name: name.to_owned(), slug, role: Role::Owner })
     }

@@ -149,7 +149,13 @@ mod tests {
 
     #[test]
     fn length_counts_characters_not_bytes() {
-        let policy = PasswordPolicy { min_length: 12, require_upper: false, require_lower: false, require_digit: false, require_special: false };
+        let policy = PasswordPolicy {
+            min_length: 12,
+            require_upper: false,
+            require_lower: false,
+            require_digit: false,
+            require_special: false,
+        };
         assert_eq!(policy.unmet("éèéèéèéèéèé"), [Unmet::Length]);
         assert_eq!(policy.unmet("éèéèéèéèéèéè"), []);
     }

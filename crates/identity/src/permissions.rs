@@ -150,7 +150,11 @@ impl Capability {
         };
         Problem::new(
             code,
-            format!("Your role `{role}` may not {} (`{}`). Ask an owner or admin of the organization.", self.act(), self.text()),
+            format!(
+                "Your role `{role}` may not {} (`{}`). Ask an owner or admin of the organization.",
+                self.act(),
+                self.text()
+            ),
         )
         .with_data(serde_json::json!({ "capability": self.text() }))
     }
@@ -184,8 +188,10 @@ mod tests {
 
     #[test]
     fn the_table_is_the_matrix_of_the_specification() {
-        let table: Vec<(&str, [bool; 6])> =
-            Capability::ALL.iter().map(|capability| (capability.text(), Role::ALL.map(|role| role.can(*capability)))).collect();
+        let table: Vec<(&str, [bool; 6])> = Capability::ALL
+            .iter()
+            .map(|capability| (capability.text(), Role::ALL.map(|role| role.can(*capability))))
+            .collect();
         assert_eq!(table, TRUTH);
     }
 

@@ -111,7 +111,8 @@ impl Identity {
             return Err(Problem::invalid_field("customInstructions.text", "must have at most 3200 characters"));
         }
         let mut tx = self.begin().await?;
-        store::preferences::set_account(&mut tx, user, preferences.locale.map(Locale::text), preferences.theme.text()).await?;
+        store::preferences::set_account(&mut tx, user, preferences.locale.map(Locale::text), preferences.theme.text())
+            .await?;
         store::preferences::set_instructions(
             &mut tx,
             caller.org,

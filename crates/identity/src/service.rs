@@ -6,9 +6,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use secrecy::ExposeSecret;
 use sqlx::{PgPool, PgTransaction};
+use tale_core::Problem;
 use tale_core::clock::SharedClock;
 use tale_core::crypto::{hex_of, hmac_sha256, random_token, sha256};
-use tale_core::Problem;
 
 use crate::config::IdentityConfig;
 use crate::network::ClientAddress;
@@ -73,10 +73,14 @@ impl Identity {
     /// [`HashingError`] when Argon2 does not allow the configured cost.
     pub fn new(db: PgPool, clock: SharedClock, config: IdentityConfig) -> Result<Self, HashingError> {
         if config.audit_pepper.is_none() {
-            tracing::warn!("[SECURITY] TALE_AUDIT_PEPPER is not set: failed sign-ins are recorded with plain addresses and networks");
+            tracing::warn!(
+                "[SECURITY] TALE_AUDIT_PEPPER is not set: failed sign-ins are recorded with plain addresses and networks"
+            );
         }
         if config.allow_open_sign_up {
-            tracing::warn!("[SECURITY] TALE_ALLOW_OPEN_SIGN_UP=true: anybody who reaches this Tale can make an account");
+            tracing::warn!(
+                "[SECURITY] TALE_ALLOW_OPEN_SIGN_UP=true: anybody who reaches this Tale can make an account"
+            );
         }
         let hasher = PasswordHasher::new(config.hash_cost)?;
         let setup_token = config.setup_token.clone().unwrap_or_else(|| random_token(18).into());

@@ -68,7 +68,14 @@ impl Identity {
         let org = landing_org(&mut tx, account.id, account.last_org_id).await?;
         let person = SignedInPerson { id: account.id, name: &account.name, email: &account.email };
         let signed_in = self.make_session(&mut tx, person, org, credentials.remember, device).await?;
-        trail::in_every_org(&mut tx, self.now(), account.id, &Actor::User { id: account.id }, &Change::account("auth.signed_in").on("user", account.id)).await?;
+        trail::in_every_org(
+            &mut tx,
+            self.now(),
+            account.id,
+            &Actor::User { id: account.id },
+            &Change::account("auth.signed_in").on("user", account.id),
+        )
+        .await?;
         tx.commit().await?;
         Ok(signed_in)
     }
@@ -123,7 +130,13 @@ impl Identity {
 
     /// Writes a failed sign-in into the log of every organization of the account. A failure for an
     /// address without account stays in the counters (SIN-7).
-    pub(crate) async fn note_failure(&self, user: Option<UserId>, email: &str, device: &Device, attempt: &Attempt) -> Result<(), Problem> {
+    pub(crate) async fn note_failure(
+        &self,
+        user: Option<UserId>,
+        email: &str,
+        device: &Device,
+        attempt: &Attempt,
+    ) -> Result<(), Problem> {
         let Some(user) = user else { return Ok(()) };
         let now = self.now();
         let (email, network) = (self.pseudonym(email), self.pseudonym(&device.client.network()));

@@ -124,7 +124,12 @@ pub(crate) async fn in_every_org(
 }
 
 /// Tells open browsers that something may have changed.
-pub(crate) async fn hint(conn: &mut PgConnection, org: OrgId, topic: Topic, user: Option<UserId>) -> Result<(), Problem> {
+pub(crate) async fn hint(
+    conn: &mut PgConnection,
+    org: OrgId,
+    topic: Topic,
+    user: Option<UserId>,
+) -> Result<(), Problem> {
     notify(conn, &Hint { org, topic, id: None, user }).await?;
     Ok(())
 }

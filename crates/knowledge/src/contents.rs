@@ -84,14 +84,23 @@ impl Knowledge {
     /// `DOCUMENT_NOT_FOUND`.
     pub async fn content_about(&self, caller: &Caller, id: DocumentId) -> Result<ContentAbout, Problem> {
         let row = self.row(caller, id).await?;
-        Ok(ContentAbout { size: u64::try_from(row.size).unwrap_or_default(), tag: content_tag(&row), modified: row.created_at })
+        Ok(ContentAbout {
+            size: u64::try_from(row.size).unwrap_or_default(),
+            tag: content_tag(&row),
+            modified: row.created_at,
+        })
     }
 
     /// The bytes of a document, or a stretch of them.
     ///
     /// # Errors
     /// `DOCUMENT_NOT_FOUND`, `BLOB_NOT_FOUND`, or the object store's trouble.
-    pub async fn open_content(&self, caller: &Caller, id: DocumentId, range: Option<Range<u64>>) -> Result<Content, Problem> {
+    pub async fn open_content(
+        &self,
+        caller: &Caller,
+        id: DocumentId,
+        range: Option<Range<u64>>,
+    ) -> Result<Content, Problem> {
         let row = self.row(caller, id).await?;
         let document = Document { content: None, ..Document::from_ref(&row) };
         let tag = content_tag(&row);
@@ -103,7 +112,11 @@ impl Knowledge {
                 if !key.belongs_to(&caller.org_slug) {
                     return Err(document_not_found());
                 }
-                if length == 0 { futures::stream::empty().boxed() } else { self.blobs().get(&key, Some(range)).await?.bytes }
+                if length == 0 {
+                    futures::stream::empty().boxed()
+                } else {
+                    self.blobs().get(&key, Some(range)).await?.bytes
+                }
             }
             (None, Some(text)) => {
                 let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(text.len());
@@ -129,7 +142,12 @@ impl Knowledge {
     /// `DOCUMENT_NOT_FOUND`, `PASSAGE_NOT_FOUND`.
     pub async fn passage(&self, caller: &Caller, id: DocumentId, chunk: ChunkId) -> Result<Passage, Problem> {
         let row = self.row(caller, id).await?;
-        let missing = || Problem::new(Code::PassageNotFound, "This passage is not in the document any more. The document was indexed anew.");
+        let missing = || {
+            Problem::new(
+                Code::PassageNotFound,
+                "This passage is not in the document any more. The document was indexed anew.",
+            )
+        };
         let file = row.file_id.ok_or_else(missing)?;
         let mut conn = self.corpus().acquire().await?;
         let row = corpus::passage(&mut conn, caller.org, file, chunk).await?.ok_or_else(missing)?;
@@ -160,20 +178,29 @@ impl Knowledge {
         let file = row.file_id.ok_or_else(document_not_found)?;
         let total = row.text_length.and_then(|length| u64::try_from(length).ok()).unwrap_or_default();
         let mut conn = self.corpus().acquire().await?;
-        let text = assembled(&mut conn, caller.org, file, offset.min(total), limit.min(total.saturating_sub(offset))).await?;
+        let text =
+            assembled(&mut conn, caller.org, file, offset.min(total), limit.min(total.saturating_sub(offset))).await?;
         Ok(part_of(text, offset, limit, total))
     }
 }
 
 /// The characters `offset..offset + limit` of a file's extracted text, put together from the exact
 /// cores of its passages.
-pub(crate) async fn assembled(conn: &mut PgConnection, org: OrgId, file: FileId, offset: u64, limit: u64) -> Result<String, Problem> {
+pub(crate) async fn assembled(
+    conn: &mut PgConnection,
+    org: OrgId,
+    file: FileId,
+    offset: u64,
+    limit: u64,
+) -> Result<String, Problem> {
     if limit == 0 {
         return Ok(String::new());
     }
     let place = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let cores = corpus::cores(conn, org, file, place(offset), place(offset.saturating_add(limit))).await?;
-    let Some(first) = cores.first().map(|(start, _)| u64::try_from(*start).unwrap_or_default()) else { return Ok(String::new()) };
+    let Some(first) = cores.first().map(|(start, _)| u64::try_from(*start).unwrap_or_default()) else {
+        return Ok(String::new());
+    };
     let skip = usize::try_from(offset.saturating_sub(first)).unwrap_or(usize::MAX);
     let take = usize::try_from(limit).unwrap_or(usize::MAX);
     Ok(cores.iter().flat_map(|(_, core)| core.chars()).skip(skip).take(take).collect())

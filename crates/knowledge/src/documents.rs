@@ -160,7 +160,12 @@ impl Knowledge {
     /// # Errors
     /// `FILE_NOT_FOUND` for anything but the caller's own unused upload whose bytes arrived,
     /// `UPLOAD_SCOPE_CONFLICT` for a chat upload, `INVALID_BODY` for a bad title or text.
-    pub async fn create_document(&self, caller: &Caller, content: NewContent, title: Option<&str>) -> Result<(Document, bool), Problem> {
+    pub async fn create_document(
+        &self,
+        caller: &Caller,
+        content: NewContent,
+        title: Option<&str>,
+    ) -> Result<(Document, bool), Problem> {
         caller.require(Capability::KnowledgeWrite)?;
         let title = title.map(clean_title).transpose()?;
         match content {
@@ -170,8 +175,10 @@ impl Knowledge {
                 if text.len() > MAX_INLINE_BYTES {
                     return Err(Problem::invalid_field("content", "must be at most 32 MiB"));
                 }
-                let extension = extension.map_or_else(|| "txt".to_owned(), |text| text.trim().trim_start_matches('.').to_ascii_lowercase());
-                let mime_type = crate::file_type::clean_type(mime_type.as_deref().unwrap_or_default(), &format!("a.{extension}"));
+                let extension = extension
+                    .map_or_else(|| "txt".to_owned(), |text| text.trim().trim_start_matches('.').to_ascii_lowercase());
+                let mime_type =
+                    crate::file_type::clean_type(mime_type.as_deref().unwrap_or_default(), &format!("a.{extension}"));
                 let id = DocumentId::new();
                 let new = store::NewDocument {
                     id,
@@ -194,7 +201,12 @@ impl Knowledge {
         }
     }
 
-    async fn bind_upload(&self, caller: &Caller, file: FileId, title: Option<String>) -> Result<(Document, bool), Problem> {
+    async fn bind_upload(
+        &self,
+        caller: &Caller,
+        file: FileId,
+        title: Option<String>,
+    ) -> Result<(Document, bool), Problem> {
         let row = self.own_upload(caller, file).await?;
         if row.purpose == Purpose::Chat {
             return Err(Problem::new(
@@ -241,7 +253,13 @@ impl Knowledge {
     ///
     /// # Errors
     /// The caller's missing right; the database's trouble.
-    pub async fn list_documents(&self, caller: &Caller, query: &DocumentQuery, after: Option<Position>, limit: u32) -> Result<DocumentPage, Problem> {
+    pub async fn list_documents(
+        &self,
+        caller: &Caller,
+        query: &DocumentQuery,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<DocumentPage, Problem> {
         caller.require(Capability::KnowledgeRead)?;
         let mut conn = self.app().acquire().await?;
         let mut rows = store::list(&mut conn, caller.org, query, after, i64::from(limit) + 1).await?;
@@ -372,7 +390,6 @@ impl Knowledge {
         tx.commit().await?;
         Ok(Retried::Indexing)
     }
-
 }
 
 /// Where a document came from (DOC-5).

@@ -71,5 +71,10 @@ pub trait Embedder: Send + Sync + 'static {
     fn model(&self, org: OrgId) -> Answer<'_, Result<Option<EmbeddingModel>, Problem>>;
 
     /// One vector per text, in order, each of the model's width.
-    fn embed<'a>(&'a self, org: OrgId, texts: &'a [String], purpose: Purpose) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>>;
+    fn embed<'a>(
+        &'a self,
+        org: OrgId,
+        texts: &'a [String],
+        purpose: Purpose,
+    ) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>>;
 }

@@ -36,8 +36,19 @@ impl Knowledge {
     /// # Errors
     /// `DOCUMENT_NOT_FOUND`, the same for a file that is out of reach as for one that does not exist;
     /// the databases' trouble.
-    pub async fn fetch_text(&self, reach: &Reach, file: FileId, offset: u64, limit: u64) -> Result<FetchedText, Problem> {
-        let missing = || Problem::new(Code::DocumentNotFound, "No document that you can read has this reference. Search again for a current one.");
+    pub async fn fetch_text(
+        &self,
+        reach: &Reach,
+        file: FileId,
+        offset: u64,
+        limit: u64,
+    ) -> Result<FetchedText, Problem> {
+        let missing = || {
+            Problem::new(
+                Code::DocumentNotFound,
+                "No document that you can read has this reference. Search again for a current one.",
+            )
+        };
         let visible = store::visible(self.app(), reach.org(), &[file.0], &reach.thread_ids()).await?;
         let source = visible.into_iter().next().ok_or_else(missing)?;
         let mut conn = self.corpus().acquire().await.map_err(corpus_problem)?;

@@ -11,8 +11,9 @@ pub(crate) const UNKNOWN_TYPE: &str = "application/octet-stream";
 
 /// Programs, installers and disk images: nothing to read in them, and a risk to whoever opens them.
 const REFUSED_EXTENSIONS: &[&str] = &[
-    "exe", "dll", "com", "scr", "msi", "msp", "msix", "cpl", "sys", "drv", "pif", "lnk", "app", "dmg", "pkg", "iso", "img", "vhd", "vhdx",
-    "apk", "aab", "ipa", "jar", "war", "deb", "rpm", "snap", "appimage", "elf", "so", "dylib", "ko", "wasm", "class", "hta", "reg",
+    "exe", "dll", "com", "scr", "msi", "msp", "msix", "cpl", "sys", "drv", "pif", "lnk", "app", "dmg", "pkg", "iso",
+    "img", "vhd", "vhdx", "apk", "aab", "ipa", "jar", "war", "deb", "rpm", "snap", "appimage", "elf", "so", "dylib",
+    "ko", "wasm", "class", "hta", "reg",
 ];
 
 /// The name as it is stored: every character a person may have chosen is kept, control characters
@@ -29,7 +30,9 @@ pub(crate) fn clean_name(name: &str) -> Result<String, Problem> {
     if plain.chars().count() <= MAX_NAME_CHARS {
         return Ok(plain.to_owned());
     }
-    let ending = tale_extract::extension(plain).filter(|ending| ending.len() < 20).map_or_else(String::new, |ending| format!(".{ending}"));
+    let ending = tale_extract::extension(plain)
+        .filter(|ending| ending.len() < 20)
+        .map_or_else(String::new, |ending| format!(".{ending}"));
     let stem: String = plain.chars().take(MAX_NAME_CHARS - ending.chars().count()).collect();
     Ok(format!("{stem}{ending}"))
 }
@@ -42,10 +45,15 @@ fn is_invisible(c: char) -> bool {
 /// The declared media type when it is well-formed, else one by the name, else "unknown bytes".
 pub(crate) fn clean_type(declared: &str, file_name: &str) -> String {
     let declared = declared.trim();
-    let token = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&b));
+    let token =
+        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&b));
     let well_formed = declared.len() <= MAX_TYPE_BYTES
         && declared.bytes().all(|b| (0x20..0x7f).contains(&b))
-        && declared.split(';').next().and_then(|essence| essence.trim().split_once('/')).is_some_and(|(kind, sub)| token(kind) && token(sub));
+        && declared
+            .split(';')
+            .next()
+            .and_then(|essence| essence.trim().split_once('/'))
+            .is_some_and(|(kind, sub)| token(kind) && token(sub));
     if well_formed && !declared.eq_ignore_ascii_case(UNKNOWN_TYPE) {
         return declared.to_owned();
     }
@@ -91,7 +99,9 @@ pub(crate) fn check_admitted(file_name: &str) -> Result<(), Problem> {
     match tale_extract::extension(file_name) {
         Some(ending) if REFUSED_EXTENSIONS.contains(&ending.as_str()) => Err(Problem::new(
             Code::UnsupportedFileType,
-            format!("Files of type .{ending} are not accepted. Upload the document itself, for example as PDF, DOCX, XLSX or TXT."),
+            format!(
+                "Files of type .{ending} are not accepted. Upload the document itself, for example as PDF, DOCX, XLSX or TXT."
+            ),
         )),
         _ => Ok(()),
     }
@@ -117,7 +127,14 @@ mod tests {
 
     #[test]
     fn names_keep_what_people_write() {
-        for name in ["Bericht 2024 (final) [v2].pdf", "naïve – “quotes” & <tags>.txt", "日本語.docx", "a/b\\c:d*?.md", "👩‍👩‍👧.txt", "\u{202e}txt.exe.pdf"] {
+        for name in [
+            "Bericht 2024 (final) [v2].pdf",
+            "naïve – “quotes” & <tags>.txt",
+            "日本語.docx",
+            "a/b\\c:d*?.md",
+            "👩‍👩‍👧.txt",
+            "\u{202e}txt.exe.pdf",
+        ] {
             assert_eq!(clean_name(name).unwrap(), name.trim());
         }
         assert_eq!(clean_name(" a\nb\u{0}c.txt ").unwrap(), "a b c.txt");

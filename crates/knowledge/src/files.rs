@@ -134,7 +134,10 @@ pub(crate) fn file_not_found() -> Problem {
 }
 
 fn not_owned() -> Problem {
-    Problem::new(Code::AttachmentNotOwned, "Only files you uploaded yourself for this chat can be attached. Upload the file again.")
+    Problem::new(
+        Code::AttachmentNotOwned,
+        "Only files you uploaded yourself for this chat can be attached. Upload the file again.",
+    )
 }
 
 impl Knowledge {
@@ -149,13 +152,15 @@ impl Knowledge {
             Purpose::Chat => Capability::ChatUse,
         })?;
         let file_name = file_type::clean_name(&upload.file_name)?;
-        let size = upload
-            .size
-            .and_then(|size| u64::try_from(size).ok())
-            .ok_or_else(|| Problem::new(Code::FileSizeInvalid, "The size of the file must be given in bytes, as a whole number."))?;
+        let size = upload.size.and_then(|size| u64::try_from(size).ok()).ok_or_else(|| {
+            Problem::new(Code::FileSizeInvalid, "The size of the file must be given in bytes, as a whole number.")
+        })?;
         if size > MAX_UPLOAD_BYTES {
-            return Err(Problem::new(Code::FileTooLarge, format!("The file is larger than 100 MiB ({MAX_UPLOAD_BYTES} bytes). Split it or compress it."))
-                .with_data(serde_json::json!({ "limit": MAX_UPLOAD_BYTES })));
+            return Err(Problem::new(
+                Code::FileTooLarge,
+                format!("The file is larger than 100 MiB ({MAX_UPLOAD_BYTES} bytes). Split it or compress it."),
+            )
+            .with_data(serde_json::json!({ "limit": MAX_UPLOAD_BYTES })));
         }
         file_type::check_admitted(&file_name)?;
         let content_type = file_type::clean_type(&upload.content_type, &file_name);
@@ -195,7 +200,10 @@ impl Knowledge {
     pub(crate) async fn inspect(&self, row: &store::FileRow) -> Result<Inspection, Problem> {
         let key = BlobKey::parse(&row.storage_key).map_err(Problem::internal)?;
         let meta = self.blobs().head(&key).await?.ok_or_else(|| {
-            Problem::new(Code::FileNotFound, "The bytes of this upload have not arrived. Finish the upload, then try again.")
+            Problem::new(
+                Code::FileNotFound,
+                "The bytes of this upload have not arrived. Finish the upload, then try again.",
+            )
         })?;
         if i64::try_from(meta.size).ok() != Some(row.size) {
             return Err(Problem::new(
@@ -218,7 +226,13 @@ impl Knowledge {
 
     /// Turns a slot into a stored file with its first status, and queues it when it can be read.
     /// The caller's transaction holds the file's lock.
-    pub(crate) async fn settle_upload(&self, conn: &mut PgConnection, org: OrgId, row: &store::FileRow, found: &Inspection) -> Result<(), Problem> {
+    pub(crate) async fn settle_upload(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        row: &store::FileRow,
+        found: &Inspection,
+    ) -> Result<(), Problem> {
         let now = self.clock().now();
         let (status, code, error) = match &found.refusal {
             None => (IndexStatus::Queued, None, None),
@@ -241,7 +255,10 @@ impl Knowledge {
         caller.require(Capability::ChatUse)?;
         let mut attachments = Vec::with_capacity(ids.len());
         for id in ids {
-            let row = self.own_upload(caller, *id).await.map_err(|problem| if problem.code == Code::FileNotFound { not_owned() } else { problem })?;
+            let row = self
+                .own_upload(caller, *id)
+                .await
+                .map_err(|problem| if problem.code == Code::FileNotFound { not_owned() } else { problem })?;
             attachments.push(self.take_in(caller, row).await?);
         }
         Ok(attachments)
@@ -286,7 +303,12 @@ impl Knowledge {
     ///
     /// # Errors
     /// `ATTACHMENT_NOT_OWNED` when one is not the caller's or another chat holds it.
-    pub async fn hold_attachments(conn: &mut PgConnection, caller: &Caller, thread: ThreadId, ids: &[FileId]) -> Result<(), Problem> {
+    pub async fn hold_attachments(
+        conn: &mut PgConnection,
+        caller: &Caller,
+        thread: ThreadId,
+        ids: &[FileId],
+    ) -> Result<(), Problem> {
         let mut distinct = ids.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
@@ -308,7 +330,10 @@ impl Knowledge {
     /// holds (FILE-2).
     async fn readable(&self, caller: &Caller, id: FileId) -> Result<store::FileRow, Problem> {
         let mut conn = self.app().acquire().await?;
-        let row = store::get(&mut conn, caller.org, id).await?.filter(|row| row.state == "stored").ok_or_else(file_not_found)?;
+        let row = store::get(&mut conn, caller.org, id)
+            .await?
+            .filter(|row| row.state == "stored")
+            .ok_or_else(file_not_found)?;
         let own = row.uploaded_by.is_some() && row.uploaded_by == caller.user;
         let readable = own
             || (caller.can(Capability::KnowledgeRead)
@@ -323,21 +348,42 @@ impl Knowledge {
     /// `FILE_NOT_FOUND` for a file the caller may not read.
     pub async fn file_about(&self, caller: &Caller, id: FileId) -> Result<ContentAbout, Problem> {
         let row = self.readable(caller, id).await?;
-        Ok(ContentAbout { size: u64::try_from(row.size).unwrap_or_default(), tag: row.id.to_string(), modified: row.created_at })
+        Ok(ContentAbout {
+            size: u64::try_from(row.size).unwrap_or_default(),
+            tag: row.id.to_string(),
+            modified: row.created_at,
+        })
     }
 
     /// The bytes of a file, or a stretch of them.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND` for a file the caller may not read; the object store's trouble.
-    pub async fn open_file(&self, caller: &Caller, id: FileId, range: Option<std::ops::Range<u64>>) -> Result<Content, Problem> {
+    pub async fn open_file(
+        &self,
+        caller: &Caller,
+        id: FileId,
+        range: Option<std::ops::Range<u64>>,
+    ) -> Result<Content, Problem> {
         let row = self.readable(caller, id).await?;
         let size = u64::try_from(row.size).unwrap_or_default();
         let range = range.unwrap_or(0..size);
         let length = range.end.saturating_sub(range.start);
         let key = BlobKey::parse(&row.storage_key).map_err(Problem::internal)?;
-        let bytes = if length == 0 { futures::stream::empty().boxed() } else { self.blobs().get(&key, Some(range)).await?.bytes };
-        Ok(Content { file_name: row.file_name, mime_type: row.content_type, size, tag: row.id.to_string(), modified: row.created_at, length, bytes })
+        let bytes = if length == 0 {
+            futures::stream::empty().boxed()
+        } else {
+            self.blobs().get(&key, Some(range)).await?.bytes
+        };
+        Ok(Content {
+            file_name: row.file_name,
+            mime_type: row.content_type,
+            size,
+            tag: row.id.to_string(),
+            modified: row.created_at,
+            length,
+            bytes,
+        })
     }
 
     /// The whole bytes of a file of `org`, for a turn that shows an image to a model. The caller
@@ -351,9 +397,10 @@ impl Knowledge {
         drop(conn);
         let key = BlobKey::parse(&row.storage_key).map_err(Problem::internal)?;
         match self.blobs().get_bytes(&key, limit).await {
-            Err(tale_blobs::BlobError::TooLarge { limit }) => {
-                Err(Problem::new(Code::FileTooLarge, format!("The file is larger than the {limit} bytes that can be shown to a model.")))
-            }
+            Err(tale_blobs::BlobError::TooLarge { limit }) => Err(Problem::new(
+                Code::FileTooLarge,
+                format!("The file is larger than the {limit} bytes that can be shown to a model."),
+            )),
             other => Ok(other?),
         }
     }
@@ -369,7 +416,10 @@ pub(crate) struct Inspection {
 impl Inspection {
     fn of(file_name: &str, head: &[u8]) -> Self {
         let class = tale_extract::classify(file_name);
-        let image = matches!(class, Class::Image).then(|| file_type::image_size(head)).flatten().filter(|_| file_type::is_viewable_image(head));
+        let image = matches!(class, Class::Image)
+            .then(|| file_type::image_size(head))
+            .flatten()
+            .filter(|_| file_type::is_viewable_image(head));
         let judged = class.into_kind(file_name).and_then(|kind| tale_extract::check_head(kind, head));
         Self { refusal: judged.err().map(|error| (error.code.as_str(), error.message)), image }
     }

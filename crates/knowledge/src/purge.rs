@@ -133,7 +133,16 @@ impl Knowledge {
                 files::doom(&mut tx, org, file).await?;
                 files::remove(&mut tx, org, file).await?;
             }
-            changes::record_as(&mut tx, org, Actor::System, Act::Purged, document.id, &document.title, self.clock().now()).await?;
+            changes::record_as(
+                &mut tx,
+                org,
+                Actor::System,
+                Act::Purged,
+                document.id,
+                &document.title,
+                self.clock().now(),
+            )
+            .await?;
             tx.commit().await
         };
         row.await.map_err(PurgeError::Row)

@@ -49,7 +49,12 @@ impl Knowledge {
         let texts = [query.to_owned()];
         let values = match self.embedder().embed(org, &texts, Purpose::Search).await {
             Ok(mut vectors) if vectors.len() == 1 => vectors.remove(0),
-            Ok(vectors) => return Err(embedding_problem(EmbedFailure::Upstream(format!("{} vectors for one text", vectors.len())))),
+            Ok(vectors) => {
+                return Err(embedding_problem(EmbedFailure::Upstream(format!(
+                    "{} vectors for one text",
+                    vectors.len()
+                ))));
+            }
             Err(EmbedFailure::NotConfigured) => return Ok(None),
             Err(failure) => return Err(embedding_problem(failure)),
         };
@@ -65,16 +70,22 @@ impl Knowledge {
 fn embedding_problem(failure: EmbedFailure) -> Problem {
     let cause = failure.clone();
     const CREDIT: &str = "The embedding provider refuses the account: its balance or plan does not cover the request. Settle it with the provider, or search by words only.";
-    const CREDENTIAL: &str = "The embedding provider rejects the stored credential, or it is disabled. Renew it in the settings.";
+    const CREDENTIAL: &str =
+        "The embedding provider rejects the stored credential, or it is disabled. Renew it in the settings.";
     const UPSTREAM: &str = "The embedding provider did not answer properly. Try again in a moment.";
     match failure {
         EmbedFailure::CreditExhausted(_) => Problem::new(Code::EmbeddingCreditExhausted, CREDIT),
-        EmbedFailure::CredentialRejected(_) | EmbedFailure::NotConfigured => Problem::new(Code::EmbeddingCredentialRejected, CREDENTIAL),
-        EmbedFailure::RateLimited { after } => {
-            Problem::new(Code::EmbeddingUpstreamError, "The embedding provider asks to wait before the next request. Try again later.")
-                .retry_after(after.unwrap_or(RETRY_AFTER))
+        EmbedFailure::CredentialRejected(_) | EmbedFailure::NotConfigured => {
+            Problem::new(Code::EmbeddingCredentialRejected, CREDENTIAL)
         }
-        EmbedFailure::Refused(_) | EmbedFailure::Upstream(_) => Problem::new(Code::EmbeddingUpstreamError, UPSTREAM).retry_after(RETRY_AFTER),
+        EmbedFailure::RateLimited { after } => Problem::new(
+            Code::EmbeddingUpstreamError,
+            "The embedding provider asks to wait before the next request. Try again later.",
+        )
+        .retry_after(after.unwrap_or(RETRY_AFTER)),
+        EmbedFailure::Refused(_) | EmbedFailure::Upstream(_) => {
+            Problem::new(Code::EmbeddingUpstreamError, UPSTREAM).retry_after(RETRY_AFTER)
+        }
     }
     .because(cause)
 }

@@ -165,7 +165,12 @@ impl Searcher {
     /// # Errors
     /// `INVALID_BODY` for a query that is empty or too long; `KNOWLEDGE_UNAVAILABLE` when the corpus
     /// cannot be read; the database's faults.
-    pub async fn search(&self, reach: &Reach, request: &SearchRequest, vector: Option<&QueryVector>) -> Result<SearchResponse, Problem> {
+    pub async fn search(
+        &self,
+        reach: &Reach,
+        request: &SearchRequest,
+        vector: Option<&QueryVector>,
+    ) -> Result<SearchResponse, Problem> {
         let query = checked_query(&request.query)?;
         let limit = request.limit.clamp(1, MAX_HITS);
         let pool = (limit * 3).clamp(20, 150);
@@ -175,7 +180,11 @@ impl Searcher {
         }
         let org = reach.org();
         let threads = reach.thread_ids();
-        let uploads = if threads.is_empty() { Vec::new() } else { store::uploads_of(&self.app, org, &threads, MAX_UPLOADS).await? };
+        let uploads = if threads.is_empty() {
+            Vec::new()
+        } else {
+            store::uploads_of(&self.app, org, &threads, MAX_UPLOADS).await?
+        };
         let (keyword, dense) = tokio::join!(self.keyword.search(org, query, &uploads, pool), async {
             match vector {
                 Some(vector) => self.dense.search(org, vector, &uploads, pool).await.map(Some),
@@ -205,8 +214,10 @@ impl Searcher {
         };
         let files = keyword.iter().map(|found| found.file).chain(dense.iter().map(|near| near.file_id));
         let (visible, mut bodies) = tokio::try_join!(self.visible(reach, files), self.bodies(org, &likely))?;
-        let scores: HashMap<Candidate, f32> = keyword.iter().map(|found| ((found.chunk, found.file), found.score)).collect();
-        let similarities: HashMap<Candidate, f64> = dense.iter().map(|near| ((near.id, near.file_id), near.similarity)).collect();
+        let scores: HashMap<Candidate, f32> =
+            keyword.iter().map(|found| ((found.chunk, found.file), found.score)).collect();
+        let similarities: HashMap<Candidate, f64> =
+            dense.iter().map(|near| ((near.id, near.file_id), near.similarity)).collect();
         let admitted = |candidate: &Candidate| visible.contains_key(&candidate.1);
         let keyword: Vec<Candidate> = keyword.iter().map(|found| (found.chunk, found.file)).filter(admitted).collect();
         let dense: Vec<Candidate> = dense.iter().map(|near| (near.id, near.file_id)).filter(admitted).collect();
@@ -246,7 +257,11 @@ impl Searcher {
     }
 
     /// The files among `files` that the reader may see now.
-    async fn visible(&self, reach: &Reach, files: impl Iterator<Item = Uuid>) -> Result<HashMap<Uuid, Visible>, Problem> {
+    async fn visible(
+        &self,
+        reach: &Reach,
+        files: impl Iterator<Item = Uuid>,
+    ) -> Result<HashMap<Uuid, Visible>, Problem> {
         let files: Vec<Uuid> = files.collect::<HashSet<_>>().into_iter().collect();
         if files.is_empty() {
             return Ok(HashMap::new());
@@ -280,7 +295,8 @@ impl Searcher {
         while hits.len() < limit && !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(limit - hits.len()));
             rest = later;
-            let missing: Vec<Uuid> = now.iter().map(|candidate| candidate.id.0).filter(|id| asked.insert(*id)).collect();
+            let missing: Vec<Uuid> =
+                now.iter().map(|candidate| candidate.id.0).filter(|id| asked.insert(*id)).collect();
             bodies.extend(self.bodies(org, &missing).await?);
             for candidate in now {
                 let Some(body) = bodies.remove(&candidate.id.0) else { continue };
@@ -313,7 +329,10 @@ pub(crate) fn corpus_problem(error: sqlx::Error) -> Problem {
     }
     Problem {
         source: problem.source,
-        ..Problem::new(Code::KnowledgeUnavailable, "The knowledge database cannot be reached right now. Try again in a moment.")
-            .retry_after(Duration::from_secs(5))
+        ..Problem::new(
+            Code::KnowledgeUnavailable,
+            "The knowledge database cannot be reached right now. Try again in a moment.",
+        )
+        .retry_after(Duration::from_secs(5))
     }
 }

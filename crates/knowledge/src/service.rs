@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use sqlx::{PgConnection, PgPool};
 use tale_blobs::Blobs;
-use tale_core::{Code, Problem};
 use tale_core::clock::SharedClock;
 use tale_core::ids::OrgId;
+use tale_core::{Code, Problem};
 use tale_extract::ExtractProgram;
 use tale_jobs::WorkerBuilder;
 
@@ -118,7 +118,12 @@ impl Knowledge {
     ///
     /// # Errors
     /// The databases' trouble.
-    pub async fn embedding_saved(&self, conn: &mut PgConnection, org: OrgId, model: &EmbeddingModel) -> Result<usize, Problem> {
+    pub async fn embedding_saved(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        model: &EmbeddingModel,
+    ) -> Result<usize, Problem> {
         if let Some(width) = self.corpus_width().await?
             && width != model.dimensions
         {

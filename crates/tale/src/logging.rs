@@ -7,7 +7,8 @@ use tracing_subscriber::EnvFilter;
 
 /// What is logged unless TALE_LOG says otherwise. Notices of the server ("already exists, skipping")
 /// and the pool's own words about lost connections add nothing to what is said where it matters.
-const DEFAULT: &str = "info,sqlx=warn,sqlx::postgres::notice=error,sqlx::pool=error,sqlx_core::pool=error,hyper=warn,tantivy=warn";
+const DEFAULT: &str =
+    "info,sqlx=warn,sqlx::postgres::notice=error,sqlx::pool=error,sqlx_core::pool=error,hyper=warn,tantivy=warn";
 
 /// Starts logging to standard error.
 pub(crate) fn start(env: &dyn EnvSource) -> Result<(), String> {

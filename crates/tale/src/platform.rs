@@ -56,7 +56,9 @@ pub(crate) enum StartError {
     Settings(EnvProblems),
     #[error("port {port} is in use. Stop the program that uses it, or choose another port with `{flag} {other}`")]
     PortInUse { port: u16, flag: &'static str, other: u16 },
-    #[error("port {port} is not for ordinary users. Choose one above 1023 with `{flag} 3000`, and let a proxy stand before it")]
+    #[error(
+        "port {port} is not for ordinary users. Choose one above 1023 with `{flag} 3000`, and let a proxy stand before it"
+    )]
     PortForbidden { port: u16, flag: &'static str },
     #[error("{}", chain(.0.as_ref()))]
     Other(Box<dyn std::error::Error + Send + Sync>),

@@ -43,7 +43,8 @@ async fn main() {
     let mut args = std::env::args().skip(1);
     let binary = args.next().expect("path of the binary");
     let postgres = args.next().expect("directory of Postgres");
-    let upstream = Arc::new(Upstream { epoch: Instant::now(), arrived: AtomicU64::new(0), tokens: AtomicUsize::new(10) });
+    let upstream =
+        Arc::new(Upstream { epoch: Instant::now(), arrived: AtomicU64::new(0), tokens: AtomicUsize::new(10) });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let app = axum::Router::new().route("/v1/chat/completions", post(complete)).with_state(upstream.clone());
@@ -116,10 +117,22 @@ impl Tale {
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         let mut tale = Self { http, site: site.to_owned(), org: String::new(), cookie: String::new() };
         let person = json!({ "name": "Ada", "email": "ada@example.org", "password": "Correct-Horse-9" });
-        let answer = tale.http.post(format!("{site}/api/auth/sign-up/email")).header("origin", site).body(person.to_string()).send().await.unwrap();
-        let cookie = answer.headers().get("set-cookie").and_then(|value| value.to_str().ok()).and_then(|text| text.split(';').next());
+        let answer = tale
+            .http
+            .post(format!("{site}/api/auth/sign-up/email"))
+            .header("origin", site)
+            .body(person.to_string())
+            .send()
+            .await
+            .unwrap();
+        let cookie = answer
+            .headers()
+            .get("set-cookie")
+            .and_then(|value| value.to_str().ok())
+            .and_then(|text| text.split(';').next());
         tale.cookie = cookie.expect("sign-up sets a cookie").to_owned();
-        tale.org = tale.post("/api/app/organizations", json!({ "name": "Bench" })).await["id"].as_str().unwrap().to_owned();
+        tale.org =
+            tale.post("/api/app/organizations", json!({ "name": "Bench" })).await["id"].as_str().unwrap().to_owned();
         let model = json!({ "id": "m", "contextWindow": 128000, "maxOutputTokens": 4096, "purposes": ["chat"],
                             "capabilities": { "tools": false, "vision": false, "reasoning": false } });
         tale.post(
@@ -133,7 +146,15 @@ impl Tale {
     async fn post(&self, path: &str, body: Value) -> Value {
         let url = format!("{}{path}?orgId={}", self.site, self.org).replace("?orgId=&", "?");
         let url = url.trim_end_matches("?orgId=").to_owned();
-        let answer = self.http.post(url).header("origin", &self.site).header("cookie", &self.cookie).body(body.to_string()).send().await.unwrap();
+        let answer = self
+            .http
+            .post(url)
+            .header("origin", &self.site)
+            .header("cookie", &self.cookie)
+            .body(body.to_string())
+            .send()
+            .await
+            .unwrap();
         let status = answer.status();
         let text = answer.text().await.unwrap();
         assert!(status.is_success(), "{path}: {status} {text}");
@@ -145,7 +166,11 @@ impl Tale {
     }
 
     async fn send(&self, thread: &str) {
-        self.post(&format!("/api/app/chat/threads/{thread}/messages"), json!({ "content": "Go", "model": "m", "providerSlug": "bench" })).await;
+        self.post(
+            &format!("/api/app/chat/threads/{thread}/messages"),
+            json!({ "content": "Go", "model": "m", "providerSlug": "bench" }),
+        )
+        .await;
     }
 
     /// Follows a chat until its turn is settled; returns the delays of its tokens in nanoseconds and
@@ -160,13 +185,21 @@ impl Tale {
             while let Some(end) = buffer.find("\n\n") {
                 let block: String = buffer.drain(..end + 2).collect();
                 let name = block.lines().find_map(|line| line.strip_prefix("event: ")).unwrap_or_default();
-                let data: Value = block.lines().find_map(|line| line.strip_prefix("data: ")).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+                let data: Value = block
+                    .lines()
+                    .find_map(|line| line.strip_prefix("data: "))
+                    .and_then(|text| serde_json::from_str(text).ok())
+                    .unwrap_or_default();
                 let text = match name {
                     "settled" => return (delays, first),
                     "delta" => data["text"].as_str().unwrap_or_default().to_owned(),
                     "turn" => {
                         // A snapshot tells everything so far again.
-                        let whole = data["parts"].as_array().and_then(|parts| parts.last()).and_then(|part| part["text"].as_str()).unwrap_or_default();
+                        let whole = data["parts"]
+                            .as_array()
+                            .and_then(|parts| parts.last())
+                            .and_then(|part| part["text"].as_str())
+                            .unwrap_or_default();
                         whole.split_whitespace().skip(seen).collect::<Vec<_>>().join(" ")
                     }
                     _ => continue,
@@ -233,19 +266,41 @@ async fn load(tale: &Tale, upstream: &Arc<Upstream>, pid: u32, idle_kib: u64) {
     println!("tokens delivered: {} of {expected}", delays.len());
     report("added delay of a token", &mut delays);
     let turns_kib = peak.load(Ordering::SeqCst).saturating_sub(idle_kib);
-    println!("memory: {} KiB idle, {} KiB at the peak, {} KiB a running turn with its reader", idle_kib, idle_kib + turns_kib, turns_kib / CHATS as u64);
-    println!("processor time: {:.1} ms an answer of {} tokens, {:.2} ms per 100 tokens", (cpu_ms(pid) - cpu_before) / CHATS as f64, RATE * SECONDS, (cpu_ms(pid) - cpu_before) / (expected as f64 / 100.0));
+    println!(
+        "memory: {} KiB idle, {} KiB at the peak, {} KiB a running turn with its reader",
+        idle_kib,
+        idle_kib + turns_kib,
+        turns_kib / CHATS as u64
+    );
+    println!(
+        "processor time: {:.1} ms an answer of {} tokens, {:.2} ms per 100 tokens",
+        (cpu_ms(pid) - cpu_before) / CHATS as f64,
+        RATE * SECONDS,
+        (cpu_ms(pid) - cpu_before) / (expected as f64 / 100.0)
+    );
 }
 
 fn report(name: &str, nanos: &mut [u64]) {
     nanos.sort_unstable();
-    let at = |share: f64| nanos.get(((nanos.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default() as f64 / 1e6;
-    println!("{name}: p50 {:.2} ms, p95 {:.2} ms, p99 {:.2} ms, max {:.2} ms ({} samples)", at(0.5), at(0.95), at(0.99), at(1.0), nanos.len());
+    let at =
+        |share: f64| nanos.get(((nanos.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default() as f64 / 1e6;
+    println!(
+        "{name}: p50 {:.2} ms, p95 {:.2} ms, p99 {:.2} ms, max {:.2} ms ({} samples)",
+        at(0.5),
+        at(0.95),
+        at(0.99),
+        at(1.0),
+        nanos.len()
+    );
 }
 
 fn rss_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    status.lines().find_map(|line| line.strip_prefix("VmRSS:")).and_then(|rest| rest.trim().trim_end_matches(" kB").trim().parse().ok()).unwrap_or_default()
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .and_then(|rest| rest.trim().trim_end_matches(" kB").trim().parse().ok())
+        .unwrap_or_default()
 }
 
 /// User and system time of the process in milliseconds.

@@ -106,7 +106,10 @@ async fn an_upload_url_admits_exactly_the_declared_size_and_type() {
     assert_eq!(world.http.get(signed.url.clone()).send().await.unwrap().status(), 403);
     let mut other = signed.url.clone();
     other.set_path(&format!("/tale-blobs/one/two/{}", BlobKey::fresh("acme").unwrap()));
-    assert_eq!(world.http.put(other).header("content-type", "text/plain").body("hello").send().await.unwrap().status(), 403);
+    assert_eq!(
+        world.http.put(other).header("content-type", "text/plain").body("hello").send().await.unwrap().status(),
+        403
+    );
     let mut bare = signed.url.clone();
     bare.set_query(None);
     assert_eq!(world.http.get(bare).send().await.unwrap().status(), 403);
@@ -157,9 +160,13 @@ async fn keys_cannot_leave_the_bucket() {
     // `url` resolves dot segments, so the request is written by hand; the signature does not matter
     // before the path does, so a refusal of any kind is right and a file is not.
     for path in ["/tale-blobs/../outside", "/tale-blobs/%2e%2e/outside", "/tale-blobs/a%2f..%2f..%2foutside"] {
-        let address = format!("{}:{}", world.running.endpoint.host_str().unwrap(), world.running.endpoint.port().unwrap());
+        let address =
+            format!("{}:{}", world.running.endpoint.host_str().unwrap(), world.running.endpoint.port().unwrap());
         let mut socket = tokio::net::TcpStream::connect(&address).await.unwrap();
-        socket.write_all(format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").as_bytes()).await.unwrap();
+        socket
+            .write_all(format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").as_bytes())
+            .await
+            .unwrap();
         let mut answer = String::new();
         socket.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 4"), "{path}: {answer}");
@@ -188,7 +195,10 @@ async fn a_wrong_secret_and_an_absent_store_are_told_apart() {
     };
     let key = BlobKey::fresh("acme").unwrap();
     let refused = with(&world.running.endpoint, "other").get_bytes(&key, 1).await.unwrap_err();
-    assert!(matches!(&refused, BlobError::Refused { status: 403, detail } if detail.starts_with("SignatureDoesNotMatch")), "{refused:?}");
+    assert!(
+        matches!(&refused, BlobError::Refused { status: 403, detail } if detail.starts_with("SignatureDoesNotMatch")),
+        "{refused:?}"
+    );
     let endpoint = world.running.endpoint.clone();
     world.running.stop().await;
     let absent = with(&endpoint, "secret").head(&key).await.unwrap_err();
@@ -214,7 +224,12 @@ async fn upload_urls_are_signed_for_the_origin_the_browser_is_on() {
     let key = BlobKey::fresh("acme").unwrap();
     let host = |public: &str, origin: Option<&str>| {
         let blobs = Blobs::new(config(public), Arc::new(SystemClock)).unwrap();
-        blobs.presign_put(&key, "text/plain", 1, origin, Duration::from_secs(60)).unwrap().url.origin().ascii_serialization()
+        blobs
+            .presign_put(&key, "text/plain", 1, origin, Duration::from_secs(60))
+            .unwrap()
+            .url
+            .origin()
+            .ascii_serialization()
     };
     assert_eq!(host("https://tale.example", Some("https://intern.example:8443")), "https://intern.example:8443");
     assert_eq!(host("https://tale.example", Some("https://evil.example")), "https://tale.example");

@@ -105,7 +105,9 @@ impl EmbeddedError {
 /// Whether the output of a Postgres program says that the disk is full.
 #[must_use]
 pub fn says_disk_full(output: &str) -> bool {
-    ["No space left on device", "Disk quota exceeded", "Check free disk space"].iter().any(|words| output.contains(words))
+    ["No space left on device", "Disk quota exceeded", "Check free disk space"]
+        .iter()
+        .any(|words| output.contains(words))
 }
 
 fn list(places: &[String]) -> String {

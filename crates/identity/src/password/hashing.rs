@@ -149,7 +149,8 @@ impl PasswordHasher {
 }
 
 fn busy() -> Problem {
-    Problem::new(Code::Busy, "Many people are signing in right now. Try again in a few seconds.").retry_after(Duration::from_secs(3))
+    Problem::new(Code::Busy, "Many people are signing in right now. Try again in a few seconds.")
+        .retry_after(Duration::from_secs(3))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -163,18 +164,18 @@ enum HashError {
 fn hash(password: &str, cost: &HashCost) -> Result<String, HashError> {
     let params = Params::new(cost.memory_kib, cost.passes, cost.lanes, None).map_err(HashError::Cost)?;
     let salt: [u8; 16] = rand::random();
-    let made: PasswordHash =
-        argon2::password_hash::PasswordHasher::hash_password_with_salt(
-            &Argon2::new(Algorithm::Argon2id, Version::V0x13, params),
-            password.as_bytes(),
-            &salt,
-        )
-        .map_err(HashError::Hash)?;
+    let made: PasswordHash = argon2::password_hash::PasswordHasher::hash_password_with_salt(
+        &Argon2::new(Algorithm::Argon2id, Version::V0x13, params),
+        password.as_bytes(),
+        &salt,
+    )
+    .map_err(HashError::Hash)?;
     Ok(made.to_string())
 }
 
 fn verify(password: &str, stored: &str, known: bool, cost: &HashCost) -> Result<Verdict, HashError> {
-    let parsed = PasswordHash::new(stored).map_err(|_| HashError::Hash(argon2::password_hash::Error::EncodingInvalid))?;
+    let parsed =
+        PasswordHash::new(stored).map_err(|_| HashError::Hash(argon2::password_hash::Error::EncodingInvalid))?;
     match Argon2::default().verify_password(password.as_bytes(), &parsed) {
         Ok(()) if known => {
             let raised = Params::try_from(&parsed)
@@ -206,7 +207,8 @@ mod tests {
         assert_eq!(check(&old, "Zwölf-Boxkämpfer-8", Some(&stored)).await, Verdict::Wrong);
         assert_eq!(check(&old, "Zwölf-Boxkämpfer-7", None).await, Verdict::Wrong);
         let raised = PasswordHasher::new(HashCost { memory_kib: 128, ..cheap() }).unwrap();
-        let Verdict::Right { rehash: Some(stronger) } = check(&raised, "Zwölf-Boxkämpfer-7", Some(&stored)).await else {
+        let Verdict::Right { rehash: Some(stronger) } = check(&raised, "Zwölf-Boxkämpfer-7", Some(&stored)).await
+        else {
             panic!("a weaker hash is replaced");
         };
         assert_eq!(check(&raised, "Zwölf-Boxkämpfer-7", Some(&stronger)).await, Verdict::Right { rehash: None });

@@ -71,17 +71,30 @@ pub(crate) async fn by_id(conn: &mut PgConnection, id: UserId) -> Result<Option<
 /// The stored hash, locked against a change until the end of the transaction.
 pub(crate) async fn locked_hash(conn: &mut PgConnection, id: UserId) -> Result<Option<String>, sqlx::Error> {
     let row: Option<(Option<String>,)> =
-        sqlx::query_as("SELECT password_hash FROM app.users WHERE id = $1 FOR NO KEY UPDATE").bind(id).fetch_optional(conn).await?;
+        sqlx::query_as("SELECT password_hash FROM app.users WHERE id = $1 FOR NO KEY UPDATE")
+            .bind(id)
+            .fetch_optional(conn)
+            .await?;
     Ok(row.and_then(|(hash,)| hash))
 }
 
 /// Replaces the hash of the same password by a stronger one.
 pub(crate) async fn set_rehash(conn: &mut PgConnection, id: UserId, hash: &str) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE app.users SET password_hash = $2 WHERE id = $1").bind(id).bind(hash).execute(conn).await.map(drop)
+    sqlx::query("UPDATE app.users SET password_hash = $2 WHERE id = $1")
+        .bind(id)
+        .bind(hash)
+        .execute(conn)
+        .await
+        .map(drop)
 }
 
 /// Stores the hash of another password.
-pub(crate) async fn set_password(conn: &mut PgConnection, id: UserId, hash: &str, at: DateTime<Utc>) -> Result<(), sqlx::Error> {
+pub(crate) async fn set_password(
+    conn: &mut PgConnection,
+    id: UserId,
+    hash: &str,
+    at: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE app.users SET password_hash = $2, password_changed_at = $3 WHERE id = $1")
         .bind(id)
         .bind(hash)

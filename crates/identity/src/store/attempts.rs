@@ -39,7 +39,8 @@ pub(crate) async fn charge(
     policy: &LoginPolicy,
     now: DateTime<Utc>,
 ) -> Result<Charge, sqlx::Error> {
-    let schedule: Vec<i64> = policy.backoff.iter().map(|block| i64::try_from(block.as_millis()).unwrap_or(i64::MAX)).collect();
+    let schedule: Vec<i64> =
+        policy.backoff.iter().map(|block| i64::try_from(block.as_millis()).unwrap_or(i64::MAX)).collect();
     let max = i32::try_from(policy.max_attempts).unwrap_or(i32::MAX);
     let charged: Option<(i32, Option<DateTime<Utc>>)> = sqlx::query_as(
         "INSERT INTO app.login_attempts AS a (key_hash, network, failures, blocked_until, last_at)

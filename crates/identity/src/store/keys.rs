@@ -75,7 +75,12 @@ pub(crate) async fn list(conn: &mut PgConnection, user: UserId) -> Result<Vec<Ke
 }
 
 /// Revokes a key of a person; returns its name. `None`: not theirs, not there, or revoked before.
-pub(crate) async fn revoke(conn: &mut PgConnection, user: UserId, id: ApiKeyId, at: DateTime<Utc>) -> Result<Option<String>, sqlx::Error> {
+pub(crate) async fn revoke(
+    conn: &mut PgConnection,
+    user: UserId,
+    id: ApiKeyId,
+    at: DateTime<Utc>,
+) -> Result<Option<String>, sqlx::Error> {
     sqlx::query_scalar(
         "UPDATE app.api_keys
             SET revoked_at = $3, revoke_reason = 'holder'
@@ -90,7 +95,11 @@ pub(crate) async fn revoke(conn: &mut PgConnection, user: UserId, id: ApiKeyId, 
 }
 
 /// The key of a digest with every membership of its holder: one look-up by unique index.
-pub(crate) async fn resolve(conn: &mut PgConnection, hash: &[u8; 32], now: DateTime<Utc>) -> Result<Vec<ResolvedRow>, sqlx::Error> {
+pub(crate) async fn resolve(
+    conn: &mut PgConnection,
+    hash: &[u8; 32],
+    now: DateTime<Utc>,
+) -> Result<Vec<ResolvedRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT k.id, k.user_id, k.name, k.expires_at, k.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name, m.role
            FROM app.api_keys k
@@ -106,7 +115,12 @@ pub(crate) async fn resolve(conn: &mut PgConnection, hash: &[u8; 32], now: DateT
 }
 
 /// Notes a use. Of simultaneous requests one writes.
-pub(crate) async fn touch(conn: &mut PgConnection, id: ApiKeyId, seen: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
+pub(crate) async fn touch(
+    conn: &mut PgConnection,
+    id: ApiKeyId,
+    seen: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE app.api_keys SET last_used_at = $3 WHERE id = $1 AND last_used_at IS NOT DISTINCT FROM $2")
         .bind(id)
         .bind(seen)

@@ -49,11 +49,21 @@ pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, user: UserId) -> Re
 
 /// Lets changes of an organization's members happen one after another.
 pub(crate) async fn lock(conn: &mut PgConnection, org: OrgId) -> Result<(), sqlx::Error> {
-    sqlx::query("SELECT id FROM app.organizations WHERE id = $1 FOR NO KEY UPDATE").bind(org).execute(conn).await.map(drop)
+    sqlx::query("SELECT id FROM app.organizations WHERE id = $1 FOR NO KEY UPDATE")
+        .bind(org)
+        .execute(conn)
+        .await
+        .map(drop)
 }
 
 /// Adds a member. `false`: already one.
-pub(crate) async fn insert(conn: &mut PgConnection, org: OrgId, user: UserId, role: Role, at: DateTime<Utc>) -> Result<bool, sqlx::Error> {
+pub(crate) async fn insert(
+    conn: &mut PgConnection,
+    org: OrgId,
+    user: UserId,
+    role: Role,
+    at: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "INSERT INTO app.memberships (org_id, user_id, role, created_at)
          VALUES ($1, $2, $3, $4)
@@ -80,22 +90,33 @@ pub(crate) async fn set_role(conn: &mut PgConnection, org: OrgId, user: UserId, 
 
 /// Removes a member and what goes with the membership.
 pub(crate) async fn delete(conn: &mut PgConnection, org: OrgId, user: UserId) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM app.memberships WHERE org_id = $1 AND user_id = $2").bind(org).bind(user).execute(&mut *conn).await?;
+    sqlx::query("DELETE FROM app.memberships WHERE org_id = $1 AND user_id = $2")
+        .bind(org)
+        .bind(user)
+        .execute(&mut *conn)
+        .await?;
     sqlx::query("UPDATE app.sessions SET active_org_id = NULL WHERE active_org_id = $1 AND user_id = $2")
         .bind(org)
         .bind(user)
         .execute(&mut *conn)
         .await?;
-    sqlx::query("UPDATE app.users SET last_org_id = NULL WHERE last_org_id = $1 AND id = $2").bind(org).bind(user).execute(conn).await.map(drop)
+    sqlx::query("UPDATE app.users SET last_org_id = NULL WHERE last_org_id = $1 AND id = $2")
+        .bind(org)
+        .bind(user)
+        .execute(conn)
+        .await
+        .map(drop)
 }
 
 /// How many owners and admins other than `user` the organization has.
 pub(crate) async fn other_admins(conn: &mut PgConnection, org: OrgId, user: UserId) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar("SELECT count(*) FROM app.memberships WHERE org_id = $1 AND user_id <> $2 AND role IN ('owner', 'admin')")
-        .bind(org)
-        .bind(user)
-        .fetch_one(conn)
-        .await
+    sqlx::query_scalar(
+        "SELECT count(*) FROM app.memberships WHERE org_id = $1 AND user_id <> $2 AND role IN ('owner', 'admin')",
+    )
+    .bind(org)
+    .bind(user)
+    .fetch_one(conn)
+    .await
 }
 
 /// Whether a person belongs to an organization other than `org`. Looks across organizations.
@@ -109,5 +130,8 @@ pub(crate) async fn elsewhere(conn: &mut PgConnection, org: OrgId, user: UserId)
 
 /// Every organization of a person, disabled memberships included. Looks across organizations.
 pub(crate) async fn orgs_of(conn: &mut PgConnection, user: UserId) -> Result<Vec<OrgId>, sqlx::Error> {
-    sqlx::query_scalar("SELECT org_id FROM app.memberships WHERE user_id = $1 ORDER BY org_id").bind(user).fetch_all(conn).await
+    sqlx::query_scalar("SELECT org_id FROM app.memberships WHERE user_id = $1 ORDER BY org_id")
+        .bind(user)
+        .fetch_all(conn)
+        .await
 }

@@ -46,7 +46,11 @@ pub(crate) async fn insert(
 }
 
 /// Renames; returns the name before.
-pub(crate) async fn rename(conn: &mut PgConnection, org: OrgId, name: &str) -> Result<Option<(String, String)>, sqlx::Error> {
+pub(crate) async fn rename(
+    conn: &mut PgConnection,
+    org: OrgId,
+    name: &str,
+) -> Result<Option<(String, String)>, sqlx::Error> {
     sqlx::query_as(
         "UPDATE app.organizations o
             SET name = $2
@@ -62,7 +66,10 @@ pub(crate) async fn rename(conn: &mut PgConnection, org: OrgId, name: &str) -> R
 
 /// Whether a slug names an organization, whoever asks. Looks across organizations.
 pub(crate) async fn slug_exists(conn: &mut PgConnection, slug: &str) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM app.organizations WHERE slug = $1)").bind(slug).fetch_one(conn).await
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM app.organizations WHERE slug = $1)")
+        .bind(slug)
+        .fetch_one(conn)
+        .await
 }
 
 /// Every organization of a person, disabled memberships included, by name.
@@ -80,7 +87,11 @@ pub(crate) async fn of_user(conn: &mut PgConnection, user: UserId) -> Result<Vec
 }
 
 /// The membership of a person in one organization, with the organization's slug.
-pub(crate) async fn membership(conn: &mut PgConnection, org: OrgId, user: UserId) -> Result<Option<OrgOfUser>, sqlx::Error> {
+pub(crate) async fn membership(
+    conn: &mut PgConnection,
+    org: OrgId,
+    user: UserId,
+) -> Result<Option<OrgOfUser>, sqlx::Error> {
     sqlx::query_as(
         "SELECT o.id, o.slug, o.name, m.role
            FROM app.memberships m

@@ -13,7 +13,11 @@ pub(crate) struct PreferencesRow {
     pub(crate) custom_instructions: String,
 }
 
-pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, user: UserId) -> Result<Option<PreferencesRow>, sqlx::Error> {
+pub(crate) async fn get(
+    conn: &mut PgConnection,
+    org: OrgId,
+    user: UserId,
+) -> Result<Option<PreferencesRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT u.locale, u.theme, p.custom_instructions_enabled, COALESCE(p.custom_instructions, '') AS custom_instructions
            FROM app.users u
@@ -27,7 +31,12 @@ pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, user: UserId) -> Re
 }
 
 /// Stores the account's part.
-pub(crate) async fn set_account(conn: &mut PgConnection, user: UserId, locale: Option<&str>, theme: &str) -> Result<(), sqlx::Error> {
+pub(crate) async fn set_account(
+    conn: &mut PgConnection,
+    user: UserId,
+    locale: Option<&str>,
+    theme: &str,
+) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE app.users SET locale = $2, theme = $3 WHERE id = $1")
         .bind(user)
         .bind(locale)

@@ -17,7 +17,9 @@ async fn a_key_acts_as_its_holder_with_the_role_of_now() {
     let key = world.identity.create_key(&dev.caller, " CI ", Some(30)).await.unwrap();
     let caller = world.identity.authenticate_key(&key.secret, None).await.unwrap();
     assert_eq!((caller.org, caller.user, caller.role), (owner.org, Some(dev.id), Role::Developer));
-    assert!(matches!(&caller.via, Via::ApiKey { id, name, expires_at } if *id == key.id && name == "CI" && expires_at.is_some()));
+    assert!(
+        matches!(&caller.via, Via::ApiKey { id, name, expires_at } if *id == key.id && name == "CI" && expires_at.is_some())
+    );
     let me = world.identity.me(&caller).await.unwrap();
     assert_eq!((me.email.as_str(), me.organizations.len()), ("dev@acme.test", 1));
     let listed = world.identity.keys(&dev.caller).await.unwrap();
@@ -25,12 +27,23 @@ async fn a_key_acts_as_its_holder_with_the_role_of_now() {
     assert!(listed[0].fragment.starts_with("tale_u_") && listed[0].fragment.len() < 25);
     assert!(world.identity.keys(&owner.caller).await.unwrap().is_empty(), "never the personal keys of others");
 
-    world.identity.update_member(&owner.caller, dev.id, &MemberChange { role: Some(Role::Member), ..MemberChange::default() }).await.unwrap();
+    world
+        .identity
+        .update_member(&owner.caller, dev.id, &MemberChange { role: Some(Role::Member), ..MemberChange::default() })
+        .await
+        .unwrap();
     assert_eq!(world.identity.authenticate_key(&key.secret, None).await.unwrap().role, Role::Member);
     let member = world.identity.caller_for_session(&dev.principal, None).await.unwrap();
-    assert_eq!(code(world.identity.create_key(&member, "More", None).await.map(|key| key.id)), Code::ApiKeyCreateForbidden);
+    assert_eq!(
+        code(world.identity.create_key(&member, "More", None).await.map(|key| key.id)),
+        Code::ApiKeyCreateForbidden
+    );
     assert_eq!(world.identity.keys(&member).await.unwrap().len(), 1, "existing keys stay listed");
-    world.identity.update_member(&owner.caller, dev.id, &MemberChange { role: Some(Role::Disabled), ..MemberChange::default() }).await.unwrap();
+    world
+        .identity
+        .update_member(&owner.caller, dev.id, &MemberChange { role: Some(Role::Disabled), ..MemberChange::default() })
+        .await
+        .unwrap();
     assert_eq!(code(world.identity.authenticate_key(&key.secret, None).await), Code::OrgForbidden);
     world.identity.remove_member(&owner.caller, dev.id).await.unwrap();
     assert_eq!(code(world.identity.authenticate_key(&key.secret, None).await), Code::OrgForbidden);
@@ -51,9 +64,15 @@ async fn revoked_expired_and_invented_keys_are_refused_at_once() {
     world.identity.authenticate_key(&short.secret, None).await.unwrap();
     world.pass(Duration::from_secs(7 * 24 * 3600));
     assert_eq!(code(world.identity.authenticate_key(&short.secret, None).await), Code::Unauthorized);
-    assert_eq!(code(world.identity.authenticate_key(&tale_identity::keys::personal().secret, None).await), Code::Unauthorized);
+    assert_eq!(
+        code(world.identity.authenticate_key(&tale_identity::keys::personal().secret, None).await),
+        Code::Unauthorized
+    );
     for days in [0, -1, 367] {
-        assert_eq!(code(world.identity.create_key(&owner.caller, "x", Some(days)).await.map(|key| key.id)), Code::InvalidBody);
+        assert_eq!(
+            code(world.identity.create_key(&owner.caller, "x", Some(days)).await.map(|key| key.id)),
+            Code::InvalidBody
+        );
     }
     let stranger = world.stranger("stranger@other.test", "Other").await;
     for foreign in [short.id, ApiKeyId::new()] {

@@ -21,19 +21,36 @@ async fn members_are_added_once_and_accounts_reused() {
     let owner = world.owner().await;
     let added = world.identity.add_member(&owner.caller, &new("New@Acme.test", Role::Editor)).await.unwrap();
     assert!(added.created);
-    assert_eq!(code(world.identity.add_member(&owner.caller, &new("new@acme.test", Role::Editor)).await), Code::AlreadyMember);
-    assert_eq!(code(world.identity.add_member(&owner.caller, &new("x@acme.test", Role::Owner)).await), Code::MemberOwnerRoleAssignForbidden);
-    assert_eq!(code(world.identity.add_member(&owner.caller, &new("x@acme.test", Role::Disabled)).await), Code::InvalidBody);
+    assert_eq!(
+        code(world.identity.add_member(&owner.caller, &new("new@acme.test", Role::Editor)).await),
+        Code::AlreadyMember
+    );
+    assert_eq!(
+        code(world.identity.add_member(&owner.caller, &new("x@acme.test", Role::Owner)).await),
+        Code::MemberOwnerRoleAssignForbidden
+    );
+    assert_eq!(
+        code(world.identity.add_member(&owner.caller, &new("x@acme.test", Role::Disabled)).await),
+        Code::InvalidBody
+    );
     let without = NewMember { password: None, ..new("x@acme.test", Role::Member) };
     assert_eq!(code(world.identity.add_member(&owner.caller, &without).await), Code::InvalidBody);
     let stranger = world.stranger("stranger@other.test", "Other").await;
-    let reused = world.identity.add_member(&owner.caller, &NewMember { password: None, ..new("stranger@other.test", Role::Member) }).await.unwrap();
+    let reused = world
+        .identity
+        .add_member(&owner.caller, &NewMember { password: None, ..new("stranger@other.test", Role::Member) })
+        .await
+        .unwrap();
     assert_eq!((reused.user, reused.created), (stranger.id, false));
     let members = world.identity.members(&owner.caller).await.unwrap();
     let listed: Vec<_> = members.iter().map(|member| (member.email.as_str(), member.role, member.is_creator)).collect();
     assert_eq!(
         listed,
-        [("owner@acme.test", Role::Owner, true), ("new@acme.test", Role::Editor, false), ("stranger@other.test", Role::Member, false)]
+        [
+            ("owner@acme.test", Role::Owner, true),
+            ("new@acme.test", Role::Editor, false),
+            ("stranger@other.test", Role::Member, false)
+        ]
     );
     assert_eq!(world.audited(owner.org, "member.added").await, 2);
 }
@@ -47,7 +64,10 @@ async fn a_foreign_organization_is_out_of_reach() {
         assert_eq!(code(world.identity.caller_for_session(&stranger.principal, Some(org)).await), Code::OrgForbidden);
     }
     for foreign in [owner.id, UserId::new()] {
-        assert_eq!(code(world.identity.update_member(&stranger.caller, foreign, &role(Role::Member)).await), Code::MemberNotFound);
+        assert_eq!(
+            code(world.identity.update_member(&stranger.caller, foreign, &role(Role::Member)).await),
+            Code::MemberNotFound
+        );
         assert_eq!(code(world.identity.remove_member(&stranger.caller, foreign).await), Code::MemberNotFound);
         assert_eq!(code(world.identity.transfer_ownership(&stranger.caller, foreign).await), Code::MemberNotFound);
     }
@@ -60,7 +80,9 @@ async fn each_refusal_has_its_code() {
     let owner = world.owner().await;
     let admin = world.member(&owner, "admin@acme.test", Role::Admin).await;
     let member = world.member(&owner, "m@acme.test", Role::Member).await;
-    let update = async |by: &crate::world::Person, target, change| code(world.identity.update_member(&by.caller, target, &change).await);
+    let update = async |by: &crate::world::Person, target, change| {
+        code(world.identity.update_member(&by.caller, target, &change).await)
+    };
     assert_eq!(update(&member, admin.id, role(Role::Member)).await, Code::MemberRoleUpdateForbidden);
     assert_eq!(code(world.identity.remove_member(&member.caller, admin.id).await), Code::MemberRemoveForbidden);
     assert_eq!(update(&admin, owner.id, role(Role::Member)).await, Code::MemberOwnerRoleImmutable);
@@ -70,9 +92,16 @@ async fn each_refusal_has_its_code() {
     assert_eq!(code(world.identity.remove_member(&admin.caller, admin.id).await), Code::MemberSelfRemovalForbidden);
     assert_eq!(code(world.identity.remove_member(&owner.caller, owner.id).await), Code::MemberSelfRemovalForbidden);
     assert_eq!(code(world.identity.transfer_ownership(&admin.caller, member.id).await), Code::OrgForbidden);
-    assert_eq!(code(world.identity.add_member(&member.caller, &new("x@acme.test", Role::Member)).await), Code::OrgForbidden);
+    assert_eq!(
+        code(world.identity.add_member(&member.caller, &new("x@acme.test", Role::Member)).await),
+        Code::OrgForbidden
+    );
     let password = MemberChange { password: Some("Green-Kettle-43".into()), ..MemberChange::default() };
-    assert_eq!(update(&admin, owner.id, password).await, Code::MemberRoleUpdateForbidden, "an admin does not take over the owner's account");
+    assert_eq!(
+        update(&admin, owner.id, password).await,
+        Code::MemberRoleUpdateForbidden,
+        "an admin does not take over the owner's account"
+    );
 }
 
 #[tokio::test]
@@ -81,12 +110,16 @@ async fn ownership_moves_in_one_step_and_the_creator_stays_admin() {
     let owner = world.owner().await;
     let admin = world.member(&owner, "admin@acme.test", Role::Admin).await;
     world.identity.transfer_ownership(&owner.caller, admin.id).await.unwrap();
-    let roles: Vec<_> = world.identity.members(&owner.caller).await.unwrap().into_iter().map(|member| member.role).collect();
+    let roles: Vec<_> =
+        world.identity.members(&owner.caller).await.unwrap().into_iter().map(|member| member.role).collect();
     assert_eq!(roles, [Role::Admin, Role::Owner]);
     // The old caller value still says owner; the transaction reads the role again.
     assert_eq!(code(world.identity.transfer_ownership(&owner.caller, admin.id).await), Code::OrgForbidden);
     let now_owner = world.identity.caller_for_session(&admin.principal, Some(owner.org)).await.unwrap();
-    assert_eq!(code(world.identity.update_member(&now_owner, owner.id, &role(Role::Member)).await), Code::MemberCreatorRoleImmutable);
+    assert_eq!(
+        code(world.identity.update_member(&now_owner, owner.id, &role(Role::Member)).await),
+        Code::MemberCreatorRoleImmutable
+    );
     assert_eq!(world.audited(owner.org, "ownership.transferred").await, 1);
 }
 
@@ -112,7 +145,12 @@ async fn two_admins_cannot_demote_each_other() {
         world.identity.update_member(&b.caller, a.id, &demote),
     );
     assert_eq!([first.is_ok(), second.is_ok()].iter().filter(|ok| **ok).count(), 1);
-    assert!([first, second].into_iter().filter_map(Result::err).all(|problem| problem.code == Code::MemberRoleUpdateForbidden));
+    assert!(
+        [first, second]
+            .into_iter()
+            .filter_map(Result::err)
+            .all(|problem| problem.code == Code::MemberRoleUpdateForbidden)
+    );
 }
 
 #[tokio::test]
@@ -149,7 +187,10 @@ async fn an_account_shared_with_another_organization_is_its_persons_alone() {
         MemberChange { password: Some("Green-Kettle-43".into()), ..MemberChange::default() },
         MemberChange { name: Some("Renamed".into()), ..MemberChange::default() },
     ] {
-        assert_eq!(code(world.identity.update_member(&owner.caller, stranger.id, &change).await), Code::MemberAccountShared);
+        assert_eq!(
+            code(world.identity.update_member(&owner.caller, stranger.id, &change).await),
+            Code::MemberAccountShared
+        );
     }
     world.sign_in("stranger@other.test", PASSWORD).await.unwrap();
 }
@@ -159,8 +200,14 @@ async fn a_change_without_its_audit_entry_does_not_happen() {
     let world = World::new().await;
     let owner = world.owner().await;
     let member = world.member(&owner, "m@acme.test", Role::Member).await;
-    sqlx::query("ALTER TABLE app.audit_entries ADD CHECK (action <> 'member.role_changed')").execute(&world.db.app).await.unwrap();
-    assert_eq!(code(world.identity.update_member(&owner.caller, member.id, &role(Role::Admin)).await), Code::InternalError);
+    sqlx::query("ALTER TABLE app.audit_entries ADD CHECK (action <> 'member.role_changed')")
+        .execute(&world.db.app)
+        .await
+        .unwrap();
+    assert_eq!(
+        code(world.identity.update_member(&owner.caller, member.id, &role(Role::Admin)).await),
+        Code::InternalError
+    );
     let members = world.identity.members(&owner.caller).await.unwrap();
     assert_eq!(members[1].role, Role::Member);
 }

@@ -26,7 +26,11 @@ async fn preferences_are_kept_per_person_and_organization() {
     assert_eq!((elsewhere.instructions_enabled, elsewhere.instructions.as_str()), (None, ""));
     let long = Preferences { instructions: "ä".repeat(3_201), ..wanted.clone() };
     assert_eq!(code(world.identity.set_preferences(&owner.caller, &long).await), Code::InvalidBody);
-    world.identity.set_preferences(&owner.caller, &Preferences { instructions: "ä".repeat(3_200), ..wanted }).await.unwrap();
+    world
+        .identity
+        .set_preferences(&owner.caller, &Preferences { instructions: "ä".repeat(3_200), ..wanted })
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -24,14 +24,22 @@ async fn a_session_slides_while_it_is_used_and_ends_after_seven_days() {
         world.identity.authenticate_session(&owner.token, true).await.unwrap();
     }
     world.pass(DAY);
-    assert_eq!(code(world.identity.authenticate_session(&owner.token, false).await), Code::Unauthorized, "background use keeps nothing alive");
+    assert_eq!(
+        code(world.identity.authenticate_session(&owner.token, false).await),
+        Code::Unauthorized,
+        "background use keeps nothing alive"
+    );
     assert_eq!(code(world.identity.authenticate_session("no such token", false).await), Code::Unauthorized);
     assert_eq!(world.identity.sweep().await.unwrap(), 1);
 }
 
 #[tokio::test]
 async fn an_idle_session_ends_exactly_and_is_audited_once() {
-    let world = World::with(IdentityConfig { session_idle_timeout: Some(Duration::from_secs(60)), ..IdentityConfig::default() }).await;
+    let world = World::with(IdentityConfig {
+        session_idle_timeout: Some(Duration::from_secs(60)),
+        ..IdentityConfig::default()
+    })
+    .await;
     let owner = world.owner().await;
     for _ in 0..10 {
         world.pass(Duration::from_secs(59));
@@ -67,7 +75,10 @@ async fn uses_are_written_at_most_once_a_minute() {
 async fn only_the_hash_of_a_token_is_stored() {
     let world = World::new().await;
     let owner = world.owner().await;
-    let dump: String = sqlx::query_scalar("SELECT string_agg(s::text, '') FROM app.sessions s").fetch_one(&world.db.app).await.unwrap();
+    let dump: String = sqlx::query_scalar("SELECT string_agg(s::text, '') FROM app.sessions s")
+        .fetch_one(&world.db.app)
+        .await
+        .unwrap();
     assert!(!dump.contains(&owner.token));
     assert!(dump.contains("127.0.0.0/24") && !dump.contains("127.0.0.1"));
 }
@@ -81,7 +92,10 @@ async fn people_see_and_end_their_own_sessions_only() {
     let member = world.member(&owner, "m@acme.test", Role::Member).await;
     let listed = world.identity.sessions(&owner.principal).await.unwrap();
     assert_eq!(listed.len(), 3);
-    assert_eq!(listed.iter().filter(|session| session.current).map(|session| session.id).collect::<Vec<_>>(), [owner.principal.session]);
+    assert_eq!(
+        listed.iter().filter(|session| session.current).map(|session| session.id).collect::<Vec<_>>(),
+        [owner.principal.session]
+    );
     for foreign in [member.principal.session, SessionId::new()] {
         assert_eq!(code(world.identity.end_session(&owner.principal, foreign).await), Code::SessionNotFound);
     }
@@ -100,7 +114,8 @@ async fn people_see_and_end_their_own_sessions_only() {
 async fn a_password_change_ends_every_session() {
     let world = World::new().await;
     let owner = world.owner().await;
-    let change = async |current: &str, new: &str| world.identity.change_password(&owner.principal, current, new, &here()).await;
+    let change =
+        async |current: &str, new: &str| world.identity.change_password(&owner.principal, current, new, &here()).await;
     assert_eq!(code(change(PASSWORD, "short").await), Code::PasswordPolicy);
     assert_eq!(code(change("Wrong-Kettle-42", "Green-Kettle-43").await), Code::InvalidCredentials);
     change(PASSWORD, "Green-Kettle-43").await.unwrap();
@@ -118,7 +133,10 @@ async fn wrong_current_passwords_are_slowed_down_like_sign_ins() {
         let answer = world.identity.change_password(&owner.principal, "Wrong-Kettle-42", "Green-Kettle-43", &far).await;
         assert_eq!(code(answer), Code::InvalidCredentials);
     }
-    assert_eq!(code(world.identity.change_password(&owner.principal, PASSWORD, "Green-Kettle-43", &far).await), Code::SignInLocked);
+    assert_eq!(
+        code(world.identity.change_password(&owner.principal, PASSWORD, "Green-Kettle-43", &far).await),
+        Code::SignInLocked
+    );
     assert_eq!(code(world.sign_in("owner@acme.test", PASSWORD).await), Code::SignInLocked);
 }
 

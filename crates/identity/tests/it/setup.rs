@@ -29,7 +29,9 @@ async fn of_simultaneous_setups_one_wins() {
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..6 {
         let identity = world.identity.clone();
-        tasks.spawn(async move { identity.setup(&setup(&format!("owner{n}@acme.test"), &format!("Acme {n}")), &here()).await });
+        tasks.spawn(async move {
+            identity.setup(&setup(&format!("owner{n}@acme.test"), &format!("Acme {n}")), &here()).await
+        });
     }
     let answers = tasks.join_all().await;
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
@@ -43,16 +45,26 @@ async fn setup_from_another_machine_needs_the_token() {
     let config = IdentityConfig { setup_token: Some("preset-token-1".to_owned().into()), ..IdentityConfig::default() };
     let world = World::with(config).await;
     let far = device("203.0.113.9");
-    let with = |token: Option<&str>| Setup { setup_token: token.map(str::to_owned), ..setup("owner@acme.test", "Acme") };
+    let with =
+        |token: Option<&str>| Setup { setup_token: token.map(str::to_owned), ..setup("owner@acme.test", "Acme") };
     assert!(world.identity.session_overview(None, &far).await.unwrap().setup_token_required);
     assert!(!world.identity.session_overview(None, &here()).await.unwrap().setup_token_required);
     assert_eq!(code(world.identity.setup(&with(None), &far).await), Code::SetupTokenRequired);
-    let sign_up = SignUp { name: "X".into(), email: "x@acme.test".into(), password: PASSWORD.into(), setup_token: None };
-    assert_eq!(code(world.identity.sign_up(&sign_up, &far).await), Code::SetupTokenRequired, "sign-up is no way around it");
+    let sign_up =
+        SignUp { name: "X".into(), email: "x@acme.test".into(), password: PASSWORD.into(), setup_token: None };
+    assert_eq!(
+        code(world.identity.sign_up(&sign_up, &far).await),
+        Code::SetupTokenRequired,
+        "sign-up is no way around it"
+    );
     for _ in 0..5 {
         assert_eq!(code(world.identity.setup(&with(Some("wrong")), &far).await), Code::SetupTokenRequired);
     }
-    assert_eq!(code(world.identity.setup(&with(Some("preset-token-1")), &far).await), Code::SignInLocked, "guesses are slowed down");
+    assert_eq!(
+        code(world.identity.setup(&with(Some("preset-token-1")), &far).await),
+        Code::SignInLocked,
+        "guesses are slowed down"
+    );
     world.pass(std::time::Duration::from_secs(1));
     world.identity.setup(&with(Some("preset-token-1")), &far).await.unwrap();
 }
@@ -77,7 +89,10 @@ async fn wrong_setup_input_names_the_field() {
     let good = || setup("owner@acme.test", "Acme");
     assert_eq!(path(Setup { email: "nobody".into(), ..good() }).await, (Code::InvalidBody, Some("email".into())));
     assert_eq!(path(Setup { name: "  ".into(), ..good() }).await, (Code::InvalidBody, Some("name".into())));
-    assert_eq!(path(Setup { organization_name: "A & B".into(), ..good() }).await, (Code::InvalidBody, Some("organizationName".into())));
+    assert_eq!(
+        path(Setup { organization_name: "A & B".into(), ..good() }).await,
+        (Code::InvalidBody, Some("organizationName".into()))
+    );
     assert_eq!(path(Setup { password: "short".into(), ..good() }).await.0, Code::PasswordPolicy);
     assert_eq!(path(Setup { organization_name: "Default".into(), ..good() }).await.0, Code::OrgNameReserved);
     assert!(world.identity.setup_required().await.unwrap(), "nothing was made");
@@ -86,11 +101,13 @@ async fn wrong_setup_input_names_the_field() {
 #[tokio::test]
 async fn sign_up_closes_after_the_first_account_unless_left_open() {
     let world = World::new().await;
-    let sign_up = |email: &str| SignUp { name: "Ada".into(), email: email.into(), password: PASSWORD.into(), setup_token: None };
+    let sign_up =
+        |email: &str| SignUp { name: "Ada".into(), email: email.into(), password: PASSWORD.into(), setup_token: None };
     let first = world.identity.sign_up(&sign_up("Ada@Acme.test"), &here()).await.unwrap();
     assert_eq!((first.email.as_str(), first.active_org), ("ada@acme.test", None));
     assert_eq!(code(world.identity.sign_up(&sign_up("bob@acme.test"), &here()).await), Code::SignUpDisabled);
-    let open = world.again(IdentityConfig { allow_open_sign_up: true, hash_cost: cheap(), ..IdentityConfig::default() });
+    let open =
+        world.again(IdentityConfig { allow_open_sign_up: true, hash_cost: cheap(), ..IdentityConfig::default() });
     open.sign_up(&sign_up("bob@acme.test"), &device("203.0.113.9")).await.unwrap();
     assert_eq!(code(open.sign_up(&sign_up("BOB@acme.test"), &here()).await), Code::EmailTaken);
     // An account without organization makes its first one.
@@ -125,10 +142,15 @@ async fn organizations_have_unique_slugs_and_listed_creators() {
 
 #[tokio::test]
 async fn while_no_organization_exists_anyone_creates_the_first() {
-    let world = World::with(IdentityConfig { organization_creators: Some(Vec::new()), ..IdentityConfig::default() }).await;
-    let sign_up = SignUp { name: "Ada".into(), email: "ada@acme.test".into(), password: PASSWORD.into(), setup_token: None };
+    let world =
+        World::with(IdentityConfig { organization_creators: Some(Vec::new()), ..IdentityConfig::default() }).await;
+    let sign_up =
+        SignUp { name: "Ada".into(), email: "ada@acme.test".into(), password: PASSWORD.into(), setup_token: None };
     let first = world.identity.sign_up(&sign_up, &here()).await.unwrap();
     let principal = world.identity.authenticate_session(&first.token, false).await.unwrap();
     world.identity.create_organization(&principal, "First").await.unwrap();
-    assert_eq!(code(world.identity.create_organization(&principal, "Second").await), Code::OrganizationCreationForbidden);
+    assert_eq!(
+        code(world.identity.create_organization(&principal, "Second").await),
+        Code::OrganizationCreationForbidden
+    );
 }

@@ -59,7 +59,11 @@ async fn a_block_from_one_network_does_not_lock_the_person_out_elsewhere() {
     for _ in 0..5 {
         let _ = world.sign_in_from("owner@acme.test", "Wrong-Kettle-42", "198.51.100.1").await;
     }
-    assert_eq!(code(world.sign_in_from("owner@acme.test", PASSWORD, "198.51.100.200").await), Code::SignInLocked, "the same /24");
+    assert_eq!(
+        code(world.sign_in_from("owner@acme.test", PASSWORD, "198.51.100.200").await),
+        Code::SignInLocked,
+        "the same /24"
+    );
     world.sign_in_from("owner@acme.test", PASSWORD, "203.0.113.9").await.unwrap();
     // Many networks together meet the account-wide threshold.
     for network in 0..10 {
@@ -78,7 +82,11 @@ async fn a_burst_of_guesses_gets_no_further_than_a_row() {
     for _ in 0..30 {
         let identity = world.identity.clone();
         tasks.spawn(async move {
-            let guess = tale_identity::sign_in::Credentials { email: "owner@acme.test".into(), password: "Wrong-Kettle-42".into(), remember: true };
+            let guess = tale_identity::sign_in::Credentials {
+                email: "owner@acme.test".into(),
+                password: "Wrong-Kettle-42".into(),
+                remember: true,
+            };
             identity.sign_in(&guess, &here()).await.unwrap_err().code
         });
     }
@@ -99,7 +107,9 @@ async fn the_statement_counts_like_the_state_machine() {
         let problem = world.sign_in("owner@acme.test", "Wrong-Kettle-42").await.unwrap_err();
         match expected {
             Charge::Admitted { .. } => assert_eq!(problem.code, Code::InvalidCredentials, "step {at}"),
-            Charge::Refused { wait } => assert_eq!((problem.code, problem.retry_after), (Code::SignInLocked, Some(wait)), "step {at}"),
+            Charge::Refused { wait } => {
+                assert_eq!((problem.code, problem.retry_after), (Code::SignInLocked, Some(wait)), "step {at}")
+            }
         }
     }
 }
@@ -114,34 +124,43 @@ async fn a_full_hash_line_is_busy_and_charges_nobody() {
     for n in 0..12 {
         let identity = narrow.clone();
         tasks.spawn(async move {
-            let guess = tale_identity::sign_in::Credentials { email: format!("p{n}@acme.test"), password: "Wrong-Kettle-42".into(), remember: true };
+            let guess = tale_identity::sign_in::Credentials {
+                email: format!("p{n}@acme.test"),
+                password: "Wrong-Kettle-42".into(),
+                remember: true,
+            };
             identity.sign_in(&guess, &here()).await.unwrap_err()
         });
     }
     let problems = tasks.join_all().await;
     let busy = problems.iter().filter(|problem| problem.code == Code::Busy).count();
     assert!(busy > 0 && problems.iter().all(|problem| matches!(problem.code, Code::Busy | Code::InvalidCredentials)));
-    let charged: i64 =
-        sqlx::query_scalar("SELECT count(DISTINCT key_hash) FROM app.login_attempts").fetch_one(&world.db.app).await.unwrap();
+    let charged: i64 = sqlx::query_scalar("SELECT count(DISTINCT key_hash) FROM app.login_attempts")
+        .fetch_one(&world.db.app)
+        .await
+        .unwrap();
     assert_eq!(usize::try_from(charged).unwrap(), 12 - busy);
 }
 
 #[tokio::test]
 async fn failed_sign_ins_are_pseudonymized_with_a_pepper() {
-    let config = IdentityConfig { audit_pepper: Some("a pepper of some length".to_owned().into()), ..IdentityConfig::default() };
+    let config =
+        IdentityConfig { audit_pepper: Some("a pepper of some length".to_owned().into()), ..IdentityConfig::default() };
     let world = World::with(config).await;
     let owner = world.owner().await;
     let _ = world.sign_in("owner@acme.test", "Wrong-Kettle-42").await;
-    let details: serde_json::Value =
-        sqlx::query_scalar("SELECT details FROM app.audit_entries WHERE org_id = $1 AND action = 'auth.sign_in_failed'")
-            .bind(owner.org)
-            .fetch_one(&world.db.app)
-            .await
-            .unwrap();
+    let details: serde_json::Value = sqlx::query_scalar(
+        "SELECT details FROM app.audit_entries WHERE org_id = $1 AND action = 'auth.sign_in_failed'",
+    )
+    .bind(owner.org)
+    .fetch_one(&world.db.app)
+    .await
+    .unwrap();
     assert_eq!(details["actorEmailHash"].as_str().map(str::len), Some(64));
     assert_eq!(details["networkHash"].as_str().map(str::len), Some(64));
     assert!(!details.to_string().contains("acme.test") && !details.to_string().contains("203.0.113"));
-    let networks: Vec<String> = sqlx::query_scalar("SELECT network FROM app.login_attempts").fetch_all(&world.db.app).await.unwrap();
+    let networks: Vec<String> =
+        sqlx::query_scalar("SELECT network FROM app.login_attempts").fetch_all(&world.db.app).await.unwrap();
     assert!(networks.iter().all(|network| network == "*" || network.len() == 64));
 }
 
@@ -155,8 +174,13 @@ async fn raised_hash_parameters_rehash_at_sign_in() {
     let before = hash().await;
     world.sign_in("owner@acme.test", PASSWORD).await.unwrap();
     assert_eq!(hash().await, before);
-    let raised = world.again(IdentityConfig { hash_cost: HashCost { memory_kib: 128, ..cheap() }, ..IdentityConfig::default() });
-    let credentials = tale_identity::sign_in::Credentials { email: "owner@acme.test".into(), password: PASSWORD.into(), remember: false };
+    let raised =
+        world.again(IdentityConfig { hash_cost: HashCost { memory_kib: 128, ..cheap() }, ..IdentityConfig::default() });
+    let credentials = tale_identity::sign_in::Credentials {
+        email: "owner@acme.test".into(),
+        password: PASSWORD.into(),
+        remember: false,
+    };
     raised.sign_in(&credentials, &here()).await.unwrap();
     assert!(hash().await.contains("m=128,"));
 }

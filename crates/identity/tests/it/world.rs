@@ -66,8 +66,10 @@ impl World {
 
     /// A person with an organization of their own.
     pub async fn stranger(&self, email: &str, organization: &str) -> Person {
-        let open = self.again(IdentityConfig { allow_open_sign_up: true, hash_cost: cheap(), ..IdentityConfig::default() });
-        let sign_up = SignUp { name: "Stranger".into(), email: email.into(), password: PASSWORD.into(), setup_token: None };
+        let open =
+            self.again(IdentityConfig { allow_open_sign_up: true, hash_cost: cheap(), ..IdentityConfig::default() });
+        let sign_up =
+            SignUp { name: "Stranger".into(), email: email.into(), password: PASSWORD.into(), setup_token: None };
         let signed_in = open.sign_up(&sign_up, &here()).await.unwrap();
         let principal = self.identity.authenticate_session(&signed_in.token, false).await.unwrap();
         let org = self.identity.create_organization(&principal, organization).await.unwrap();

@@ -13,9 +13,9 @@ use tale_jobs::{Backoff, EnqueueOptions, Failure, Job, JobError, Lease};
 use super::{NOT_CONFIGURED, NOT_CONFIGURED_CODE, PER_ORGANIZATION};
 use crate::changes;
 use crate::embedder::{EmbedFailure, EmbeddingModel, Purpose};
-use crate::{Knowledge, dense};
 use crate::files::IndexStatus;
 use crate::store::{corpus, files};
+use crate::{Knowledge, dense};
 
 /// Passages per request to the provider and per transaction.
 const BATCH: i64 = 64;
@@ -118,7 +118,10 @@ impl Knowledge {
         F: Future<Output = Result<(), JobError>> + Send,
     {
         let mut conn = self.app().acquire().await?;
-        let Some(row) = files::get(&mut conn, org, file).await?.filter(|row| row.searchable && !row.skip_indexing) else { return Ok(()) };
+        let Some(row) = files::get(&mut conn, org, file).await?.filter(|row| row.searchable && !row.skip_indexing)
+        else {
+            return Ok(());
+        };
         drop(conn);
         let config = self.embedder().model(org).await.map_err(EmbedRunError::Settings)?;
         let Some(config) = config else {
@@ -143,7 +146,14 @@ impl Knowledge {
         }
     }
 
-    async fn embed_passages<F, K>(&self, org: OrgId, file: FileId, config: &EmbeddingModel, stamp: &str, keep: &K) -> Result<(), EmbedRunError>
+    async fn embed_passages<F, K>(
+        &self,
+        org: OrgId,
+        file: FileId,
+        config: &EmbeddingModel,
+        stamp: &str,
+        keep: &K,
+    ) -> Result<(), EmbedRunError>
     where
         K: Fn() -> F + Send + Sync,
         F: Future<Output = Result<(), JobError>> + Send,
@@ -167,7 +177,9 @@ impl Knowledge {
             let Some(last) = batch.last().map(|(_, ordinal, _, _)| *ordinal) else { return Ok(()) };
             let texts: Vec<String> = batch
                 .iter()
-                .map(|(_, _, header, body)| if header.is_empty() { body.clone() } else { format!("{header}\n\n{body}") })
+                .map(
+                    |(_, _, header, body)| if header.is_empty() { body.clone() } else { format!("{header}\n\n{body}") },
+                )
                 .collect();
             let vectors = self.vectors(org, &texts, keep).await?;
             if let Some(found) = vectors.iter().map(Vec::len).find(|found| i32::try_from(*found).ok() != Some(wanted)) {
@@ -214,8 +226,14 @@ impl Knowledge {
                     keep().await.map_err(EmbedRunError::Stopped)?;
                 }
                 Err(EmbedFailure::Upstream(sentence)) => return Err(EmbedRunError::Upstream(sentence)),
-                Err(EmbedFailure::NotConfigured) => return Err(EmbedRunError::Upstream("The embedding model was removed meanwhile.".to_owned())),
-                Err(EmbedFailure::CreditExhausted(sentence) | EmbedFailure::CredentialRejected(sentence) | EmbedFailure::Refused(sentence)) => {
+                Err(EmbedFailure::NotConfigured) => {
+                    return Err(EmbedRunError::Upstream("The embedding model was removed meanwhile.".to_owned()));
+                }
+                Err(
+                    EmbedFailure::CreditExhausted(sentence)
+                    | EmbedFailure::CredentialRejected(sentence)
+                    | EmbedFailure::Refused(sentence),
+                ) => {
                     return Err(EmbedRunError::Refused(sentence));
                 }
             }
@@ -229,13 +247,29 @@ impl Knowledge {
             _ => "Making the vectors of this document failed on our side. It is tried again.".to_owned(),
         };
         let mut tx = self.app().begin().await?;
-        files::not_embedded(&mut tx, org, file, IndexStatus::Failed, "embedding_upstream", &sentence, self.clock().now()).await?;
+        files::not_embedded(
+            &mut tx,
+            org,
+            file,
+            IndexStatus::Failed,
+            "embedding_upstream",
+            &sentence,
+            self.clock().now(),
+        )
+        .await?;
         changes::hint_file(&mut tx, org, file).await?;
         tx.commit().await
     }
 
     /// Records why a searchable file has no vectors.
-    async fn note(&self, org: OrgId, file: FileId, status: IndexStatus, code: &str, sentence: &str) -> Result<(), EmbedRunError> {
+    async fn note(
+        &self,
+        org: OrgId,
+        file: FileId,
+        status: IndexStatus,
+        code: &str,
+        sentence: &str,
+    ) -> Result<(), EmbedRunError> {
         let mut tx = self.app().begin().await?;
         files::not_embedded(&mut tx, org, file, status, code, sentence, self.clock().now()).await?;
         changes::hint_file(&mut tx, org, file).await?;

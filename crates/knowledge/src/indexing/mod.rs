@@ -24,8 +24,7 @@ use tale_core::ids::{ChunkId, FileId};
 use tale_jobs::{JobError, Lease};
 
 /// Says that search goes by words because there is no embedding model.
-pub(crate) const NOT_CONFIGURED: &str =
-    "There is no embedding model, so this document is found by its words, not by its meaning. Choose one in the settings.";
+pub(crate) const NOT_CONFIGURED: &str = "There is no embedding model, so this document is found by its words, not by its meaning. Choose one in the settings.";
 /// The code that goes with [`NOT_CONFIGURED`].
 pub(crate) const NOT_CONFIGURED_CODE: &str = "embedding_not_configured";
 

@@ -170,7 +170,13 @@ impl Knowledge {
 
     /// Cuts the bytes at `path` into passages and stores them in slices. A file of one slice is one
     /// transaction.
-    async fn store_passages<F, K>(&self, source: &Source, path: &Path, content_hash: &str, keep: &K) -> Result<Stored, ReadError>
+    async fn store_passages<F, K>(
+        &self,
+        source: &Source,
+        path: &Path,
+        content_hash: &str,
+        keep: &K,
+    ) -> Result<Stored, ReadError>
     where
         K: Fn() -> F + Send + Sync,
         F: Future<Output = Result<(), JobError>> + Send,
@@ -208,7 +214,11 @@ impl Knowledge {
             if first == 0 {
                 corpus::begin(&mut tx, org, file, &source.title, library, content_hash, CHUNKER_VERSION).await?;
             }
-            let written = if count > first { corpus::put_slice(&mut tx, org, file, library, CHUNKER_VERSION, &slice).await? } else { 0 };
+            let written = if count > first {
+                corpus::put_slice(&mut tx, org, file, library, CHUNKER_VERSION, &slice).await?
+            } else {
+                0
+            };
             if searchable && written > 0 {
                 // These passages are found already and have a new header.
                 log_changes(&mut tx, org, &[Change::Passages { file, first, last: count - 1 }]).await?;
@@ -322,7 +332,16 @@ impl Knowledge {
         tracing::warn!(org.id = %org, file.id = %file, error = %chain(error), "could not index a file");
         let sentence = "Reading this file failed on our side. The stored file is intact; it is tried again, or use Retry indexing.";
         let mut tx = self.app().begin().await?;
-        files::end(&mut tx, org, file, IndexStatus::Failed, OutcomeCode::IndexerError.as_str(), sentence, self.clock().now()).await?;
+        files::end(
+            &mut tx,
+            org,
+            file,
+            IndexStatus::Failed,
+            OutcomeCode::IndexerError.as_str(),
+            sentence,
+            self.clock().now(),
+        )
+        .await?;
         changes::hint_file(&mut tx, org, file).await?;
         tx.commit().await
     }
@@ -339,7 +358,13 @@ impl Knowledge {
 
 /// Ends a file's passages: what an earlier run left behind the last one goes, and the keyword leg
 /// is told unless it knows these passages already.
-async fn finish(conn: &mut PgConnection, source: &Source, count: i32, text_length: i64, searchable: bool) -> Result<(), sqlx::Error> {
+async fn finish(
+    conn: &mut PgConnection,
+    source: &Source,
+    count: i32,
+    text_length: i64,
+    searchable: bool,
+) -> Result<(), sqlx::Error> {
     let (org, file) = (source.org, source.row.id);
     let cut = corpus::cut_after(&mut *conn, org, file, count).await?;
     corpus::finish(&mut *conn, org, file, &source.title, count, text_length).await?;
@@ -348,7 +373,10 @@ async fn finish(conn: &mut PgConnection, source: &Source, count: i32, text_lengt
     } else if searchable {
         Vec::new()
     } else {
-        (0..count).step_by(LOGGED as usize).map(|first| Change::Passages { file, first, last: (first + LOGGED).min(count) - 1 }).collect()
+        (0..count)
+            .step_by(LOGGED as usize)
+            .map(|first| Change::Passages { file, first, last: (first + LOGGED).min(count) - 1 })
+            .collect()
     };
     log_changes(conn, org, &log).await
 }

@@ -59,7 +59,11 @@ pub(crate) fn words_of(text: &str) -> Vec<Word> {
     let mut list = Vec::new();
     words(text, |word| {
         list.push(match word {
-            Seen::Plain(word) => Word { parts: vec![Part { lower: word.to_owned(), folded: word.to_owned() }], whole: None, identifier: false },
+            Seen::Plain(word) => Word {
+                parts: vec![Part { lower: word.to_owned(), folded: word.to_owned() }],
+                whole: None,
+                identifier: false,
+            },
             Seen::Other(word) => word,
         });
     });
@@ -88,8 +92,16 @@ fn kind(c: char) -> Kind {
     match c {
         '\u{2010}' | '\u{2011}' | '\u{2019}' => Kind::Connector,
         '\u{00ad}' => Kind::Letter,
-        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' if c.is_alphanumeric() || is_combining_mark(c) => Kind::Dense,
-        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => Kind::Dense,
+        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+            if c.is_alphanumeric() || is_combining_mark(c) =>
+        {
+            Kind::Dense
+        }
+        '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}' => Kind::Dense,
         c if c.is_numeric() => Kind::Digit,
         c if c.is_alphabetic() || is_combining_mark(c) => Kind::Letter,
         _ => Kind::Other,
@@ -130,7 +142,13 @@ fn scan(text: &str, each: &mut impl FnMut(Seen<'_>)) {
                     chars.next();
                 }
                 // C++, C#, F#
-                let suffix = if text[end..].starts_with("++") { "++" } else if text[end..].starts_with('#') { "#" } else { "" };
+                let suffix = if text[end..].starts_with("++") {
+                    "++"
+                } else if text[end..].starts_with('#') {
+                    "#"
+                } else {
+                    ""
+                };
                 emit(&text[start..end], suffix, &mut lower, each);
             }
             Kind::Connector | Kind::Other => {
@@ -143,7 +161,11 @@ fn scan(text: &str, each: &mut impl FnMut(Seen<'_>)) {
 fn pairs(run: &[char], each: &mut impl FnMut(Seen<'_>)) {
     let mut one = |chars: &[char]| {
         let text: String = chars.iter().collect();
-        each(Seen::Other(Word { parts: vec![Part { lower: text.clone(), folded: text }], whole: None, identifier: false }));
+        each(Seen::Other(Word {
+            parts: vec![Part { lower: text.clone(), folded: text }],
+            whole: None,
+            identifier: false,
+        }));
     };
     if run.len() < 2 {
         one(run);

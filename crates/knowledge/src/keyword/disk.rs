@@ -65,7 +65,8 @@ impl Generation {
         let mut index = Index::open_in_dir(folder.join(name))?;
         let (expected, fields) = schema::schema();
         let checkpoint = checkpoint(&index)?;
-        let Some(checkpoint) = checkpoint.filter(|found| found.schema == schema::VERSION && index.schema() == expected) else {
+        let Some(checkpoint) = checkpoint.filter(|found| found.schema == schema::VERSION && index.schema() == expected)
+        else {
             return Ok(None);
         };
         index.set_tokenizers(schema::tokenizers());
@@ -209,7 +210,8 @@ impl Build {
             docstore_compress_dedicated_thread: false,
             ..IndexSettings::default()
         };
-        let index = Index::builder().schema(schema).settings(settings).tokenizers(schema::tokenizers()).create_in_dir(&path)?;
+        let index =
+            Index::builder().schema(schema).settings(settings).tokenizers(schema::tokenizers()).create_in_dir(&path)?;
         let writer = Some(Writer::new(&index, fields, BUILDER_BYTES)?);
         Ok(Some(Self { folder: folder.to_owned(), name, published: false, index, writer, _lock: lock }))
     }

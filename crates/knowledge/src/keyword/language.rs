@@ -122,7 +122,8 @@ fn by_stop_words(text: &str) -> Option<Language> {
         }
     });
     let (place, first) = counts.iter().enumerate().max_by_key(|(_, count)| **count)?;
-    let second = counts.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, count)| *count).max().unwrap_or(0);
+    let second =
+        counts.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, count)| *count).max().unwrap_or(0);
     (*first >= FEWEST && *first >= 2 * second && *first * 5 >= all).then(|| Language::ALL[place])
 }
 
@@ -153,67 +154,64 @@ fn stop_words(language: Language) -> &'static [&'static str] {
     match language {
         Language::English => &[
             "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
-            "because", "been", "before", "being", "between", "both", "but", "by", "can", "could", "did", "do",
-            "does", "doing", "during", "each", "few", "for", "from", "further", "get", "give", "had", "has",
-            "have", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is",
-            "it", "its", "just", "may", "me", "might", "more", "most", "must", "my", "no", "nor", "not", "of",
-            "off", "on", "once", "only", "or", "other", "our", "ours", "out", "over", "own", "please", "same",
-            "shall", "she", "should", "so", "some", "such", "tell", "than", "that", "the", "their", "them",
-            "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up",
-            "us", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom",
-            "whose", "why", "will", "with", "would", "you", "your", "yours",
+            "because", "been", "before", "being", "between", "both", "but", "by", "can", "could", "did", "do", "does",
+            "doing", "during", "each", "few", "for", "from", "further", "get", "give", "had", "has", "have", "having",
+            "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just",
+            "may", "me", "might", "more", "most", "must", "my", "no", "nor", "not", "of", "off", "on", "once", "only",
+            "or", "other", "our", "ours", "out", "over", "own", "please", "same", "shall", "she", "should", "so",
+            "some", "such", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
+            "those", "through", "to", "too", "under", "until", "up", "us", "very", "was", "we", "were", "what", "when",
+            "where", "which", "while", "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
         ],
         Language::German => &[
-            "ab", "aber", "alle", "allem", "allen", "aller", "alles", "als", "also", "am", "an", "auch", "auf",
-            "aus", "bei", "beim", "bin", "bis", "bitte", "da", "damit", "dann", "das", "dass", "dein", "dem",
-            "den", "denn", "der", "des", "die", "dies", "diese", "diesem", "diesen", "dieser", "dieses", "doch",
-            "du", "durch", "ein", "eine", "einem", "einen", "einer", "eines", "er", "es", "etwa", "euch", "euer",
-            "fuer", "gegen", "gibt", "habe", "haben", "hat", "hatte", "hier", "ich", "ihm", "ihn", "ihr", "ihre",
-            "ihrem", "ihren", "ihrer", "im", "in", "ins", "ist", "ja", "jede", "jedem", "jeden", "jeder", "kann",
-            "kein", "keine", "koennen", "mal", "man", "mein", "meine", "mich", "mir", "mit", "muss", "nach",
-            "nein", "nicht", "noch", "nun", "nur", "ob", "oder", "ohne", "sein", "seine", "sich", "sie", "sind",
-            "so", "soll", "sollte", "sowie", "um", "und", "uns", "unser", "unsere", "unter", "viel", "vom", "von",
-            "vor", "wann", "war", "waren", "warum", "was", "weil", "welche", "welchem", "welchen", "welcher",
-            "welches", "wem", "wen", "wenn", "wer", "werden", "wie", "wieviel", "wir", "wird", "wo", "wurde",
-            "zu", "zum", "zur",
+            "ab", "aber", "alle", "allem", "allen", "aller", "alles", "als", "also", "am", "an", "auch", "auf", "aus",
+            "bei", "beim", "bin", "bis", "bitte", "da", "damit", "dann", "das", "dass", "dein", "dem", "den", "denn",
+            "der", "des", "die", "dies", "diese", "diesem", "diesen", "dieser", "dieses", "doch", "du", "durch", "ein",
+            "eine", "einem", "einen", "einer", "eines", "er", "es", "etwa", "euch", "euer", "fuer", "gegen", "gibt",
+            "habe", "haben", "hat", "hatte", "hier", "ich", "ihm", "ihn", "ihr", "ihre", "ihrem", "ihren", "ihrer",
+            "im", "in", "ins", "ist", "ja", "jede", "jedem", "jeden", "jeder", "kann", "kein", "keine", "koennen",
+            "mal", "man", "mein", "meine", "mich", "mir", "mit", "muss", "nach", "nein", "nicht", "noch", "nun", "nur",
+            "ob", "oder", "ohne", "sein", "seine", "sich", "sie", "sind", "so", "soll", "sollte", "sowie", "um", "und",
+            "uns", "unser", "unsere", "unter", "viel", "vom", "von", "vor", "wann", "war", "waren", "warum", "was",
+            "weil", "welche", "welchem", "welchen", "welcher", "welches", "wem", "wen", "wenn", "wer", "werden", "wie",
+            "wieviel", "wir", "wird", "wo", "wurde", "zu", "zum", "zur",
         ],
         Language::French => &[
-            "a", "afin", "ai", "alors", "au", "aucun", "aussi", "autre", "aux", "avant", "avec", "avoir", "ce",
-            "cela", "ces", "cet", "cette", "chaque", "combien", "comme", "comment", "dans", "de", "des", "doit",
-            "donc", "du", "elle", "elles", "en", "entre", "est", "et", "etaient", "etait", "ete", "etre", "eux",
-            "faut", "ici", "il", "ils", "je", "la", "le", "les", "leur", "leurs", "lors", "lui", "mais", "me",
-            "mes", "moi", "moins", "mon", "ne", "non", "nos", "notre", "nous", "on", "ou", "par", "pas", "peut",
-            "plus", "pour", "pourquoi", "puis", "quand", "que", "quel", "quelle", "quelles", "quels", "qui",
-            "quoi", "sa", "sans", "se", "sera", "ses", "si", "son", "sont", "sous", "sur", "ta", "te", "tes",
-            "toi", "ton", "tous", "tout", "toute", "toutes", "tres", "tu", "un", "une", "vers", "vos", "votre",
-            "vous", "y",
+            "a", "afin", "ai", "alors", "au", "aucun", "aussi", "autre", "aux", "avant", "avec", "avoir", "ce", "cela",
+            "ces", "cet", "cette", "chaque", "combien", "comme", "comment", "dans", "de", "des", "doit", "donc", "du",
+            "elle", "elles", "en", "entre", "est", "et", "etaient", "etait", "ete", "etre", "eux", "faut", "ici", "il",
+            "ils", "je", "la", "le", "les", "leur", "leurs", "lors", "lui", "mais", "me", "mes", "moi", "moins", "mon",
+            "ne", "non", "nos", "notre", "nous", "on", "ou", "par", "pas", "peut", "plus", "pour", "pourquoi", "puis",
+            "quand", "que", "quel", "quelle", "quelles", "quels", "qui", "quoi", "sa", "sans", "se", "sera", "ses",
+            "si", "son", "sont", "sous", "sur", "ta", "te", "tes", "toi", "ton", "tous", "tout", "toute", "toutes",
+            "tres", "tu", "un", "une", "vers", "vos", "votre", "vous", "y",
         ],
         Language::Spanish => &[
-            "a", "al", "ante", "como", "con", "cual", "cuando", "de", "del", "desde", "donde", "e", "el", "ella",
-            "en", "entre", "era", "es", "esta", "este", "esto", "fue", "ha", "han", "hasta", "hay", "la", "las",
-            "le", "les", "lo", "los", "mas", "me", "mi", "muy", "no", "nos", "o", "para", "pero", "por", "porque",
-            "que", "quien", "se", "ser", "si", "sin", "sobre", "son", "su", "sus", "tambien", "te", "tiene", "tu",
-            "un", "una", "uno", "y", "ya", "yo",
+            "a", "al", "ante", "como", "con", "cual", "cuando", "de", "del", "desde", "donde", "e", "el", "ella", "en",
+            "entre", "era", "es", "esta", "este", "esto", "fue", "ha", "han", "hasta", "hay", "la", "las", "le", "les",
+            "lo", "los", "mas", "me", "mi", "muy", "no", "nos", "o", "para", "pero", "por", "porque", "que", "quien",
+            "se", "ser", "si", "sin", "sobre", "son", "su", "sus", "tambien", "te", "tiene", "tu", "un", "una", "uno",
+            "y", "ya", "yo",
         ],
         Language::Italian => &[
-            "a", "ad", "al", "alla", "alle", "anche", "che", "chi", "ci", "come", "con", "cosa", "cui", "da",
-            "dal", "dalla", "dei", "del", "della", "delle", "di", "dove", "e", "ed", "gli", "ha", "hanno", "i",
-            "il", "in", "io", "la", "le", "lo", "ma", "mi", "ne", "nel", "nella", "non", "o", "per", "perche",
-            "piu", "quale", "quando", "quanto", "questa", "questo", "se", "si", "sia", "sono", "su", "sul",
-            "sulla", "ti", "tra", "un", "una", "uno", "vi",
+            "a", "ad", "al", "alla", "alle", "anche", "che", "chi", "ci", "come", "con", "cosa", "cui", "da", "dal",
+            "dalla", "dei", "del", "della", "delle", "di", "dove", "e", "ed", "gli", "ha", "hanno", "i", "il", "in",
+            "io", "la", "le", "lo", "ma", "mi", "ne", "nel", "nella", "non", "o", "per", "perche", "piu", "quale",
+            "quando", "quanto", "questa", "questo", "se", "si", "sia", "sono", "su", "sul", "sulla", "ti", "tra", "un",
+            "una", "uno", "vi",
         ],
         Language::Portuguese => &[
-            "a", "ao", "aos", "as", "com", "como", "da", "das", "de", "do", "dos", "e", "ela", "ele", "em",
-            "entre", "era", "essa", "esse", "esta", "este", "eu", "foi", "ha", "isso", "ja", "mais", "mas", "me",
-            "muito", "na", "nao", "nas", "no", "nos", "o", "onde", "os", "ou", "para", "pela", "pelo", "por",
-            "qual", "quando", "que", "quem", "se", "sem", "ser", "seu", "sua", "tambem", "tem", "um", "uma",
+            "a", "ao", "aos", "as", "com", "como", "da", "das", "de", "do", "dos", "e", "ela", "ele", "em", "entre",
+            "era", "essa", "esse", "esta", "este", "eu", "foi", "ha", "isso", "ja", "mais", "mas", "me", "muito", "na",
+            "nao", "nas", "no", "nos", "o", "onde", "os", "ou", "para", "pela", "pelo", "por", "qual", "quando", "que",
+            "quem", "se", "sem", "ser", "seu", "sua", "tambem", "tem", "um", "uma",
         ],
         Language::Dutch => &[
             "aan", "al", "als", "bij", "dan", "dat", "de", "der", "deze", "die", "dit", "door", "een", "en", "er",
-            "geen", "had", "heb", "heeft", "het", "hij", "hoe", "hun", "ik", "in", "is", "je", "kan", "maar",
-            "me", "met", "mijn", "naar", "niet", "nog", "nu", "of", "om", "onder", "ons", "ook", "op", "over",
-            "te", "tot", "uit", "van", "veel", "voor", "waar", "waarom", "wanneer", "was", "wat", "we", "welke",
-            "werd", "wie", "wij", "worden", "wordt", "ze", "zich", "zij", "zijn", "zo", "zou",
+            "geen", "had", "heb", "heeft", "het", "hij", "hoe", "hun", "ik", "in", "is", "je", "kan", "maar", "me",
+            "met", "mijn", "naar", "niet", "nog", "nu", "of", "om", "onder", "ons", "ook", "op", "over", "te", "tot",
+            "uit", "van", "veel", "voor", "waar", "waarom", "wanneer", "was", "wat", "we", "welke", "werd", "wie",
+            "wij", "worden", "wordt", "ze", "zich", "zij", "zijn", "zo", "zou",
         ],
         _ => &[],
     }
@@ -227,7 +225,11 @@ mod tests {
     fn stop_words_are_sorted_and_folded() {
         for language in Language::ALL {
             let words = stop_words(*language);
-            assert!(words.windows(2).all(|pair| pair[0] < pair[1]), "{language:?}: {:?}", words.windows(2).find(|pair| pair[0] >= pair[1]));
+            assert!(
+                words.windows(2).all(|pair| pair[0] < pair[1]),
+                "{language:?}: {:?}",
+                words.windows(2).find(|pair| pair[0] >= pair[1])
+            );
             assert!(words.iter().all(|word| word.is_ascii()), "{language:?}");
         }
     }

@@ -141,7 +141,13 @@ impl Keyword {
     ///
     /// # Errors
     /// [`KeywordError::Building`] while the index cannot serve; faults of its files or of the database.
-    pub async fn search(&self, org: OrgId, query: &str, files: &[Uuid], pool: usize) -> Result<Vec<Found>, KeywordError> {
+    pub async fn search(
+        &self,
+        org: OrgId,
+        query: &str,
+        files: &[Uuid],
+        pool: usize,
+    ) -> Result<Vec<Found>, KeywordError> {
         let organization = self.organization(org);
         let view = match organization.view() {
             Some(view) => view,

@@ -279,7 +279,9 @@ impl Organization {
         let folder = self.folder.clone();
         let opened = blocking(move || {
             build.publish(&publishing)?;
-            let Some((generation, checkpoint)) = Generation::open_current(&folder) else { return Err(KeywordError::Building) };
+            let Some((generation, checkpoint)) = Generation::open_current(&folder) else {
+                return Err(KeywordError::Building);
+            };
             let view = generation.view()?;
             Ok((generation, view, checkpoint))
         })
@@ -310,7 +312,9 @@ fn coalesce(entries: &[store::Entry]) -> Vec<store::Entry> {
 }
 
 /// Runs tantivy's blocking calls off the async threads.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, KeywordError> + Send + 'static) -> Result<T, KeywordError> {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, KeywordError> + Send + 'static,
+) -> Result<T, KeywordError> {
     tokio::task::spawn_blocking(work).await.map_err(KeywordError::of_task)?
 }
 
@@ -322,7 +326,13 @@ mod tests {
     fn a_whole_file_swallows_its_slices() {
         let (a, b) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let entry = |file_id, range| store::Entry { file_id, range };
-        let entries = [entry(a, Some((0, 9))), entry(b, Some((0, 9))), entry(a, None), entry(b, Some((0, 9))), entry(b, Some((10, 19)))];
+        let entries = [
+            entry(a, Some((0, 9))),
+            entry(b, Some((0, 9))),
+            entry(a, None),
+            entry(b, Some((0, 9))),
+            entry(b, Some((10, 19))),
+        ];
         assert_eq!(coalesce(&entries), [entry(a, None), entry(b, Some((0, 9))), entry(b, Some((10, 19)))]);
     }
 }

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tantivy::collector::TopDocs;
 use tantivy::query::{
-    Bm25StatisticsProvider, BooleanQuery, BoostQuery, FuzzyTermQuery, Occur, PhraseQuery, Query, TermQuery, TermSetQuery,
+    Bm25StatisticsProvider, BooleanQuery, BoostQuery, FuzzyTermQuery, Occur, PhraseQuery, Query, TermQuery,
+    TermSetQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, Term};
@@ -65,7 +66,9 @@ pub(crate) fn run(view: &View, text: &str, files: &[Uuid], pool: usize) -> tanti
     if !files.is_empty() {
         found.extend(search(view, &question, fields.chat, CHAT, files, pool)?);
     }
-    found.sort_by(|(a_phrase, a), (b_phrase, b)| b_phrase.cmp(a_phrase).then(b.score.total_cmp(&a.score)).then(a.chunk.cmp(&b.chunk)));
+    found.sort_by(|(a_phrase, a), (b_phrase, b)| {
+        b_phrase.cmp(a_phrase).then(b.score.total_cmp(&a.score)).then(a.chunk.cmp(&b.chunk))
+    });
     Ok(found.into_iter().take(pool).map(|(_, found)| found).collect())
 }
 
@@ -143,7 +146,9 @@ fn without_stop_words(words: Vec<Word>, languages: &[Language]) -> Vec<Asked> {
         }
     }
     let keeps = |word: &Word| {
-        !best.is_some_and(|(_, language)| word.parts.len() == 1 && word.whole.is_none() && is_stop_word(language, &word.parts[0].folded))
+        !best.is_some_and(|(_, language)| {
+            word.parts.len() == 1 && word.whole.is_none() && is_stop_word(language, &word.parts[0].folded)
+        })
     };
     let all_stop = !words.iter().any(keeps);
     let kept: Vec<bool> = words.iter().map(|word| all_stop || keeps(word)).collect();
@@ -234,7 +239,8 @@ impl Plan<'_> {
                 continue;
             }
             // the German linking s
-            for left in [Some(left), left.strip_suffix('s').filter(|left| left.len() >= SHORTEST)].into_iter().flatten() {
+            for left in [Some(left), left.strip_suffix('s').filter(|left| left.len() >= SHORTEST)].into_iter().flatten()
+            {
                 let both = self.frequency(self.fields.exact, left)?.min(right_passages);
                 if both > 0 && best.is_none_or(|(most, ..)| both > most) {
                     best = Some((both, left, right));
@@ -257,7 +263,8 @@ impl Plan<'_> {
         };
         let mut near: HashMap<String, u64> = HashMap::new();
         for distance in 1..=distance {
-            let automaton = FuzzyTermQuery::new(Term::from_field_text(self.fields.exact, folded), distance, true).automaton()?;
+            let automaton =
+                FuzzyTermQuery::new(Term::from_field_text(self.fields.exact, folded), distance, true).automaton()?;
             for segment in self.view.searcher().segment_readers() {
                 let index = segment.inverted_index(self.fields.exact)?;
                 let mut stream = index.terms().search(&automaton).into_stream()?;
@@ -361,7 +368,9 @@ fn search(
     };
     let known: HashSet<Uuid> = found.iter().map(|found| found.chunk).collect();
     let with_phrase = found.into_iter().map(|found| (true, found));
-    Ok(with_phrase.chain(rest.into_iter().filter(|found| !known.contains(&found.chunk)).map(|found| (false, found))).collect())
+    Ok(with_phrase
+        .chain(rest.into_iter().filter(|found| !known.contains(&found.chunk)).map(|found| (false, found)))
+        .collect())
 }
 
 /// The words to look for: all of a question, the rarest of a long text.
@@ -406,7 +415,11 @@ fn is_known(plan: &mut Plan<'_>, word: &Word) -> tantivy::Result<bool> {
 }
 
 fn collect(view: &View, query: &dyn Query, pool: usize, statistics: &Statistics<'_>) -> tantivy::Result<Vec<Found>> {
-    let best = view.searcher().search_with_statistics_provider(query, &TopDocs::with_limit(pool).order_by_score(), statistics)?;
+    let best = view.searcher().search_with_statistics_provider(
+        query,
+        &TopDocs::with_limit(pool).order_by_score(),
+        statistics,
+    )?;
     Ok(best
         .into_iter()
         .map(|(score, address)| {

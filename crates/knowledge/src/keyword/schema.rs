@@ -89,11 +89,13 @@ impl Passage {
 pub(crate) fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
     let key = |record| {
-        TextOptions::default()
-            .set_indexing_options(TextFieldIndexing::default().set_tokenizer(RAW).set_index_option(record).set_fieldnorms(false))
+        TextOptions::default().set_indexing_options(
+            TextFieldIndexing::default().set_tokenizer(RAW).set_index_option(record).set_fieldnorms(false),
+        )
     };
     let text = |tokenizer, record| {
-        TextOptions::default().set_indexing_options(TextFieldIndexing::default().set_tokenizer(tokenizer).set_index_option(record))
+        TextOptions::default()
+            .set_indexing_options(TextFieldIndexing::default().set_tokenizer(tokenizer).set_index_option(record))
     };
     let place = builder.add_bytes_field("place", INDEXED);
     let file = builder.add_bytes_field("file", INDEXED);
@@ -102,7 +104,8 @@ pub(crate) fn schema() -> (Schema, Fields) {
     let ids = ID_COLUMNS.map(|name| builder.add_u64_field(name, NumericOptions::from(FAST)));
     let mut of = |prefix: &str| TextFields {
         stem: builder.add_text_field(&format!("{prefix}_stem"), text(STEM, IndexRecordOption::WithFreqs)),
-        exact: builder.add_text_field(&format!("{prefix}_exact"), text(EXACT, IndexRecordOption::WithFreqsAndPositions)),
+        exact: builder
+            .add_text_field(&format!("{prefix}_exact"), text(EXACT, IndexRecordOption::WithFreqsAndPositions)),
         head: builder.add_text_field(&format!("{prefix}_head"), text(STEM, IndexRecordOption::WithFreqs)),
     };
     let library = of(LIBRARY);
@@ -229,7 +232,8 @@ impl Tokenizer for StemTokenizer {
         words(text, |word| match word {
             Seen::Plain(word) => {
                 let stem = first.map_or(word, |place| languages[place].stem(word)).to_owned();
-                let other = second.map(|place| languages[place].stem(word)).filter(|other| *other != stem).map(str::to_owned);
+                let other =
+                    second.map(|place| languages[place].stem(word)).filter(|other| *other != stem).map(str::to_owned);
                 tokens.push(stem);
                 if let Some(other) = other {
                     tokens.push_beside(other);
@@ -238,7 +242,8 @@ impl Tokenizer for StemTokenizer {
             Seen::Other(word) => {
                 for part in &word.parts {
                     let stem = stem_of(first.map(|place| &languages[place].stems), part);
-                    let other = second.map(|place| stem_of(Some(&languages[place].stems), part)).filter(|other| *other != stem);
+                    let other =
+                        second.map(|place| stem_of(Some(&languages[place].stems), part)).filter(|other| *other != stem);
                     tokens.push(stem);
                     if let Some(other) = other {
                         tokens.push_beside(other);

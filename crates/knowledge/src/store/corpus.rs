@@ -16,7 +16,11 @@ pub(crate) struct CorpusDocument {
 }
 
 /// The corpus row of a file.
-pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, file: FileId) -> Result<Option<CorpusDocument>, sqlx::Error> {
+pub(crate) async fn get(
+    conn: &mut PgConnection,
+    org: OrgId,
+    file: FileId,
+) -> Result<Option<CorpusDocument>, sqlx::Error> {
     sqlx::query_as(
         "SELECT title, status, content_hash, chunker_version, chunks_count, text_length
            FROM private_knowledge.documents
@@ -123,7 +127,12 @@ pub(crate) async fn put_slice(
 }
 
 /// Drops what an earlier, longer run left behind the last passage. Returns how many rows went.
-pub(crate) async fn cut_after(conn: &mut PgConnection, org: OrgId, file: FileId, count: i32) -> Result<u64, sqlx::Error> {
+pub(crate) async fn cut_after(
+    conn: &mut PgConnection,
+    org: OrgId,
+    file: FileId,
+    count: i32,
+) -> Result<u64, sqlx::Error> {
     let done = sqlx::query("DELETE FROM private_knowledge.chunks WHERE org_id = $1 AND file_id = $2 AND ordinal >= $3")
         .bind(org)
         .bind(file)
@@ -159,7 +168,11 @@ pub(crate) async fn finish(
 
 /// Removes a file from the corpus with all its passages; false when it was not there.
 pub(crate) async fn remove(conn: &mut PgConnection, org: OrgId, file: FileId) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query("DELETE FROM private_knowledge.documents WHERE org_id = $1 AND file_id = $2").bind(org).bind(file).execute(conn).await?;
+    let done = sqlx::query("DELETE FROM private_knowledge.documents WHERE org_id = $1 AND file_id = $2")
+        .bind(org)
+        .bind(file)
+        .execute(conn)
+        .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -175,7 +188,12 @@ pub(crate) struct PassageRow {
 }
 
 /// One passage of a completed file.
-pub(crate) async fn passage(conn: &mut PgConnection, org: OrgId, file: FileId, id: ChunkId) -> Result<Option<PassageRow>, sqlx::Error> {
+pub(crate) async fn passage(
+    conn: &mut PgConnection,
+    org: OrgId,
+    file: FileId,
+    id: ChunkId,
+) -> Result<Option<PassageRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT c.id, c.header, c.body, c.body_start, c.body_end, c.page
            FROM private_knowledge.chunks c
@@ -214,10 +232,12 @@ pub(crate) async fn cores(
 /// Fixes the width of the corpus unless it is fixed already, and returns the width that holds (EMB-3).
 /// Concerns every organization of this database.
 pub(crate) async fn pin_width(conn: &mut PgConnection, dimensions: i32) -> Result<i32, sqlx::Error> {
-    sqlx::query("INSERT INTO private_knowledge.corpus_settings (dimensions) VALUES ($1) ON CONFLICT (singleton) DO NOTHING")
-        .bind(dimensions)
-        .execute(&mut *conn)
-        .await?;
+    sqlx::query(
+        "INSERT INTO private_knowledge.corpus_settings (dimensions) VALUES ($1) ON CONFLICT (singleton) DO NOTHING",
+    )
+    .bind(dimensions)
+    .execute(&mut *conn)
+    .await?;
     sqlx::query_scalar("SELECT dimensions FROM private_knowledge.corpus_settings").fetch_one(conn).await
 }
 
@@ -252,7 +272,12 @@ pub(crate) async fn unembedded(
 }
 
 /// How many passages of a file carry no vector of `model`, and how many there are.
-pub(crate) async fn unembedded_count(conn: &mut PgConnection, org: OrgId, file: FileId, model: &str) -> Result<(i64, i64), sqlx::Error> {
+pub(crate) async fn unembedded_count(
+    conn: &mut PgConnection,
+    org: OrgId,
+    file: FileId,
+    model: &str,
+) -> Result<(i64, i64), sqlx::Error> {
     sqlx::query_as(
         "SELECT count(*) FILTER (WHERE embedding_model IS DISTINCT FROM $3), count(*)
            FROM private_knowledge.chunks

@@ -88,13 +88,29 @@ pub(crate) async fn insert(conn: &mut PgConnection, org: OrgId, document: &NewDo
 }
 
 /// A document that is not in the trash.
-pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, id: DocumentId) -> Result<Option<DocumentRow>, sqlx::Error> {
-    sqlx::query_as(select_document!("AND d.id = $2 AND d.lifecycle = 'active'")).bind(org).bind(id).fetch_optional(conn).await
+pub(crate) async fn get(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: DocumentId,
+) -> Result<Option<DocumentRow>, sqlx::Error> {
+    sqlx::query_as(select_document!("AND d.id = $2 AND d.lifecycle = 'active'"))
+        .bind(org)
+        .bind(id)
+        .fetch_optional(conn)
+        .await
 }
 
 /// As [`get`], with document and file locked until the transaction ends.
-pub(crate) async fn lock(conn: &mut PgConnection, org: OrgId, id: DocumentId) -> Result<Option<DocumentRow>, sqlx::Error> {
-    sqlx::query("SELECT 1 FROM app.documents WHERE org_id = $1 AND id = $2 FOR UPDATE").bind(org).bind(id).execute(&mut *conn).await?;
+pub(crate) async fn lock(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: DocumentId,
+) -> Result<Option<DocumentRow>, sqlx::Error> {
+    sqlx::query("SELECT 1 FROM app.documents WHERE org_id = $1 AND id = $2 FOR UPDATE")
+        .bind(org)
+        .bind(id)
+        .execute(&mut *conn)
+        .await?;
     sqlx::query(
         "SELECT 1
            FROM app.files f
@@ -110,7 +126,11 @@ pub(crate) async fn lock(conn: &mut PgConnection, org: OrgId, id: DocumentId) ->
 }
 
 /// The document that holds a file, with whether it is active.
-pub(crate) async fn holding(conn: &mut PgConnection, org: OrgId, file: FileId) -> Result<Option<(DocumentId, bool, Option<UserId>)>, sqlx::Error> {
+pub(crate) async fn holding(
+    conn: &mut PgConnection,
+    org: OrgId,
+    file: FileId,
+) -> Result<Option<(DocumentId, bool, Option<UserId>)>, sqlx::Error> {
     sqlx::query_as("SELECT id, lifecycle = 'active', created_by FROM app.documents WHERE org_id = $1 AND file_id = $2")
         .bind(org)
         .bind(file)
@@ -119,8 +139,16 @@ pub(crate) async fn holding(conn: &mut PgConnection, org: OrgId, file: FileId) -
 }
 
 /// The title of the document that holds a file.
-pub(crate) async fn title_of_file(conn: &mut PgConnection, org: OrgId, file: FileId) -> Result<Option<String>, sqlx::Error> {
-    sqlx::query_scalar("SELECT title FROM app.documents WHERE org_id = $1 AND file_id = $2").bind(org).bind(file).fetch_optional(conn).await
+pub(crate) async fn title_of_file(
+    conn: &mut PgConnection,
+    org: OrgId,
+    file: FileId,
+) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT title FROM app.documents WHERE org_id = $1 AND file_id = $2")
+        .bind(org)
+        .bind(file)
+        .fetch_optional(conn)
+        .await
 }
 
 /// A page of active documents, newest first.
@@ -175,19 +203,32 @@ fn contains(text: &str) -> String {
 }
 
 /// Gives a document another title.
-pub(crate) async fn rename(conn: &mut PgConnection, org: OrgId, id: DocumentId, title: &str, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE app.documents SET title = $3, updated_at = $4 WHERE org_id = $1 AND id = $2 AND lifecycle = 'active'")
-        .bind(org)
-        .bind(id)
-        .bind(title)
-        .bind(now)
-        .execute(conn)
-        .await?;
+pub(crate) async fn rename(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: DocumentId,
+    title: &str,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE app.documents SET title = $3, updated_at = $4 WHERE org_id = $1 AND id = $2 AND lifecycle = 'active'",
+    )
+    .bind(org)
+    .bind(id)
+    .bind(title)
+    .bind(now)
+    .execute(conn)
+    .await?;
     Ok(())
 }
 
 /// Moves an active document to the trash; false when there is none.
-pub(crate) async fn trash(conn: &mut PgConnection, org: OrgId, id: DocumentId, now: DateTime<Utc>) -> Result<bool, sqlx::Error> {
+pub(crate) async fn trash(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: DocumentId,
+    now: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE app.documents
             SET lifecycle = 'trashed', trashed_at = $3, updated_at = $3
@@ -202,7 +243,12 @@ pub(crate) async fn trash(conn: &mut PgConnection, org: OrgId, id: DocumentId, n
 }
 
 /// Brings a document back from the trash; false when it is not there.
-pub(crate) async fn restore(conn: &mut PgConnection, org: OrgId, id: DocumentId, now: DateTime<Utc>) -> Result<bool, sqlx::Error> {
+pub(crate) async fn restore(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: DocumentId,
+    now: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE app.documents
             SET lifecycle = 'active', trashed_at = NULL, updated_at = $3
@@ -228,8 +274,15 @@ pub(crate) struct Purging {
 
 /// Marks documents of every organization that were trashed before `before` and returns all that
 /// are being purged by now.
-pub(crate) async fn start_purge(conn: &mut PgConnection, before: DateTime<Utc>, limit: i64) -> Result<Vec<Purging>, sqlx::Error> {
-    sqlx::query("UPDATE app.documents SET lifecycle = 'purging' WHERE lifecycle = 'trashed' AND trashed_at < $1").bind(before).execute(&mut *conn).await?;
+pub(crate) async fn start_purge(
+    conn: &mut PgConnection,
+    before: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<Purging>, sqlx::Error> {
+    sqlx::query("UPDATE app.documents SET lifecycle = 'purging' WHERE lifecycle = 'trashed' AND trashed_at < $1")
+        .bind(before)
+        .execute(&mut *conn)
+        .await?;
     sqlx::query_as(
         "SELECT d.org_id, d.id, d.title, d.file_id, f.storage_key
            FROM app.documents d
@@ -245,6 +298,10 @@ pub(crate) async fn start_purge(conn: &mut PgConnection, before: DateTime<Utc>, 
 
 /// Removes the row of a document whose bytes and passages are gone.
 pub(crate) async fn remove(conn: &mut PgConnection, org: OrgId, id: DocumentId) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM app.documents WHERE org_id = $1 AND id = $2 AND lifecycle = 'purging'").bind(org).bind(id).execute(conn).await?;
+    sqlx::query("DELETE FROM app.documents WHERE org_id = $1 AND id = $2 AND lifecycle = 'purging'")
+        .bind(org)
+        .bind(id)
+        .execute(conn)
+        .await?;
     Ok(())
 }

@@ -85,7 +85,11 @@ pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, id: FileId) -> Resu
 
 /// As [`get`], locked until the transaction ends.
 pub(crate) async fn lock(conn: &mut PgConnection, org: OrgId, id: FileId) -> Result<Option<FileRow>, sqlx::Error> {
-    sqlx::query_as(select_file!("AND id = $2 AND state <> 'deleting' FOR UPDATE")).bind(org).bind(id).fetch_optional(conn).await
+    sqlx::query_as(select_file!("AND id = $2 AND state <> 'deleting' FOR UPDATE"))
+        .bind(org)
+        .bind(id)
+        .fetch_optional(conn)
+        .await
 }
 
 /// What a registered upload is known to be.
@@ -98,7 +102,12 @@ pub(crate) struct Registration<'a> {
 }
 
 /// Turns an upload slot into a stored file with its first status.
-pub(crate) async fn register(conn: &mut PgConnection, org: OrgId, id: FileId, with: &Registration<'_>) -> Result<bool, sqlx::Error> {
+pub(crate) async fn register(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: FileId,
+    with: &Registration<'_>,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE app.files
             SET state = 'stored', index_status = $3, index_error = $4, index_error_code = $5, image_width = $6,
@@ -142,7 +151,12 @@ pub(crate) async fn hold_by_thread(
 }
 
 /// Puts a stored file into the queue. Returns whether it was not there already.
-pub(crate) async fn queue(conn: &mut PgConnection, org: OrgId, id: FileId, now: DateTime<Utc>) -> Result<bool, sqlx::Error> {
+pub(crate) async fn queue(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: FileId,
+    now: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE app.files
             SET index_status = 'queued', index_error = NULL, index_error_code = NULL, index_done = NULL, index_total = NULL,
@@ -158,7 +172,12 @@ pub(crate) async fn queue(conn: &mut PgConnection, org: OrgId, id: FileId, now: 
 }
 
 /// Marks a file that a job took up. Returns false when nothing is to be done for it.
-pub(crate) async fn start(conn: &mut PgConnection, org: OrgId, id: FileId, now: DateTime<Utc>) -> Result<bool, sqlx::Error> {
+pub(crate) async fn start(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: FileId,
+    now: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE app.files
             SET index_status = 'running', index_error = NULL, index_error_code = NULL, index_done = NULL, index_total = NULL,
@@ -202,7 +221,12 @@ pub(crate) async fn end(
 }
 
 /// Takes a file's passages out of every search. Its digest is known: it was read.
-pub(crate) async fn darken(conn: &mut PgConnection, org: OrgId, id: FileId, content_hash: &str) -> Result<(), sqlx::Error> {
+pub(crate) async fn darken(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: FileId,
+    content_hash: &str,
+) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE app.files
             SET content_hash = $3, searchable = false, embedded = false, embedding_stamp = NULL, text_length = NULL, indexed_at = NULL
@@ -228,7 +252,12 @@ pub(crate) struct Completed<'a> {
 }
 
 /// Records that a file was read to its end.
-pub(crate) async fn complete(conn: &mut PgConnection, org: OrgId, id: FileId, with: &Completed<'_>) -> Result<bool, sqlx::Error> {
+pub(crate) async fn complete(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: FileId,
+    with: &Completed<'_>,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE app.files
             SET index_status = 'completed', searchable = true, content_hash = $3, text_length = $4, embedded = $5 IS NOT NULL,
@@ -250,20 +279,35 @@ pub(crate) async fn complete(conn: &mut PgConnection, org: OrgId, id: FileId, wi
 }
 
 /// Passages done, and how many are expected when that is known.
-pub(crate) async fn progress(conn: &mut PgConnection, org: OrgId, id: FileId, done: i32, total: Option<i32>, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE app.files SET index_done = $3, index_total = $4, status_changed_at = $5 WHERE org_id = $1 AND id = $2")
-        .bind(org)
-        .bind(id)
-        .bind(done)
-        .bind(total)
-        .bind(now)
-        .execute(conn)
-        .await?;
+pub(crate) async fn progress(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: FileId,
+    done: i32,
+    total: Option<i32>,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE app.files SET index_done = $3, index_total = $4, status_changed_at = $5 WHERE org_id = $1 AND id = $2",
+    )
+    .bind(org)
+    .bind(id)
+    .bind(done)
+    .bind(total)
+    .bind(now)
+    .execute(conn)
+    .await?;
     Ok(())
 }
 
 /// Every passage of the file carries a vector of the model that `stamp` names.
-pub(crate) async fn embedded(conn: &mut PgConnection, org: OrgId, id: FileId, stamp: &str, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
+pub(crate) async fn embedded(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: FileId,
+    stamp: &str,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE app.files
             SET embedded = true, embedding_stamp = $3, index_status = 'completed', index_error_code = NULL, index_error = NULL,
@@ -308,7 +352,12 @@ pub(crate) async fn not_embedded(
 
 /// Files that a newly chosen embedding model concerns (EMB-4, IDX-15): complete ones without its
 /// vectors, and failed ones that its settings can cure. Their reasons are cleared.
-pub(crate) async fn take_unembedded(conn: &mut PgConnection, org: OrgId, stamp: &str, now: DateTime<Utc>) -> Result<Vec<FileId>, sqlx::Error> {
+pub(crate) async fn take_unembedded(
+    conn: &mut PgConnection,
+    org: OrgId,
+    stamp: &str,
+    now: DateTime<Utc>,
+) -> Result<Vec<FileId>, sqlx::Error> {
     sqlx::query_scalar(
         "UPDATE app.files
             SET index_status = 'completed', index_error_code = NULL, index_error = NULL, embedded = false, status_changed_at = $3
@@ -356,7 +405,11 @@ pub(crate) async fn corpus_counts(conn: &mut PgConnection, org: OrgId) -> Result
 }
 
 /// Rows of every organization whose status has not moved since `before`: what the watchdog looks at.
-pub(crate) async fn stuck(conn: &mut PgConnection, before: DateTime<Utc>, limit: i64) -> Result<Vec<(OrgId, FileId)>, sqlx::Error> {
+pub(crate) async fn stuck(
+    conn: &mut PgConnection,
+    before: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<(OrgId, FileId)>, sqlx::Error> {
     sqlx::query_as(
         "SELECT org_id, id
            FROM app.files
@@ -371,7 +424,12 @@ pub(crate) async fn stuck(conn: &mut PgConnection, before: DateTime<Utc>, limit:
 }
 
 /// Marks a stuck row as queued and moved; false when it moved by itself meanwhile.
-pub(crate) async fn touch(conn: &mut PgConnection, org: OrgId, id: FileId, now: DateTime<Utc>) -> Result<bool, sqlx::Error> {
+pub(crate) async fn touch(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: FileId,
+    now: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE app.files
             SET index_status = 'queued', status_changed_at = $3
@@ -395,7 +453,11 @@ pub(crate) struct Doomed {
 
 /// Dooms uploads of every organization that nothing attached in time (FILE-7) and returns what is
 /// doomed by now, oldest first.
-pub(crate) async fn doom_unattached(conn: &mut PgConnection, before: DateTime<Utc>, limit: i64) -> Result<Vec<Doomed>, sqlx::Error> {
+pub(crate) async fn doom_unattached(
+    conn: &mut PgConnection,
+    before: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<Doomed>, sqlx::Error> {
     sqlx::query(
         "UPDATE app.files
             SET state = 'deleting', searchable = false
@@ -430,12 +492,20 @@ pub(crate) async fn doom_of_thread(conn: &mut PgConnection, org: OrgId, thread: 
 
 /// Dooms a file whose document is purged.
 pub(crate) async fn doom(conn: &mut PgConnection, org: OrgId, id: FileId) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE app.files SET state = 'deleting', searchable = false WHERE org_id = $1 AND id = $2").bind(org).bind(id).execute(conn).await?;
+    sqlx::query("UPDATE app.files SET state = 'deleting', searchable = false WHERE org_id = $1 AND id = $2")
+        .bind(org)
+        .bind(id)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
 /// Removes the row of a file whose bytes and passages are gone.
 pub(crate) async fn remove(conn: &mut PgConnection, org: OrgId, id: FileId) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM app.files WHERE org_id = $1 AND id = $2 AND state = 'deleting'").bind(org).bind(id).execute(conn).await?;
+    sqlx::query("DELETE FROM app.files WHERE org_id = $1 AND id = $2 AND state = 'deleting'")
+        .bind(org)
+        .bind(id)
+        .execute(conn)
+        .await?;
     Ok(())
 }

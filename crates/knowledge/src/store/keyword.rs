@@ -100,9 +100,7 @@ pub(crate) async fn window(executor: impl PgExecutor<'_>, org: OrgId, since: &st
         lost: first.lost || rows.len() > MAX_ENTRIES,
         entries: rows
             .iter()
-            .filter_map(|row| {
-                Some(Entry { file_id: row.file_id?, range: row.first_ordinal.zip(row.last_ordinal) })
-            })
+            .filter_map(|row| Some(Entry { file_id: row.file_id?, range: row.first_ordinal.zip(row.last_ordinal) }))
             .collect(),
     })
 }

@@ -33,10 +33,11 @@ pub(crate) struct GraphSearch<'a> {
 /// NULL` are what that index is limited to, so they have to be said. The settings hold for this
 /// statement only: they are made in a subquery that runs before the first row is read, so that the
 /// search is one round trip.
-pub(crate) async fn near_by_graph(executor: impl PgExecutor<'_>, search: &GraphSearch<'_>) -> Result<Vec<Near>, sqlx::Error> {
-    let mut query = QueryBuilder::new(
-        "SELECT best.id, best.file_id, 1 - (best.embedding <=> ",
-    );
+pub(crate) async fn near_by_graph(
+    executor: impl PgExecutor<'_>,
+    search: &GraphSearch<'_>,
+) -> Result<Vec<Near>, sqlx::Error> {
+    let mut query = QueryBuilder::new("SELECT best.id, best.file_id, 1 - (best.embedding <=> ");
     query.push_bind(search.vector);
     query.push(
         ") AS similarity
@@ -57,7 +58,9 @@ pub(crate) async fn near_by_graph(executor: impl PgExecutor<'_>, search: &GraphS
                     AND (SELECT set_config('hnsw.ef_search', ",
     );
     query.push_bind(search.effort.to_string());
-    query.push(", true) || set_config('hnsw.iterative_scan', 'relaxed_order', true) || set_config('hnsw.max_scan_tuples', ");
+    query.push(
+        ", true) || set_config('hnsw.iterative_scan', 'relaxed_order', true) || set_config('hnsw.max_scan_tuples', ",
+    );
     query.push_bind(search.most_visits.to_string());
     query.push(
         ", true)) IS NOT NULL

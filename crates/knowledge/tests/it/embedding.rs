@@ -20,7 +20,11 @@ async fn documents_indexed_before_a_model_are_embedded_afterwards() {
         world.index(owner.org, document.file.unwrap()).await;
         documents.push(document);
     }
-    sqlx::query("UPDATE app.files SET skip_indexing = true WHERE id = $1").bind(documents[2].file).execute(&world.db.app).await.unwrap();
+    sqlx::query("UPDATE app.files SET skip_indexing = true WHERE id = $1")
+        .bind(documents[2].file)
+        .execute(&world.db.app)
+        .await
+        .unwrap();
     assert_eq!(world.queued("knowledge.embed_file").await, 0);
 
     let model = world.embedder.choose(owner.org, "letters", 16);
@@ -41,11 +45,12 @@ async fn documents_indexed_before_a_model_are_embedded_afterwards() {
     let other = world.embedder.choose(owner.org, "vowels", 16);
     assert_eq!(world.saved(owner.org, &other).await, 2);
     world.embed(owner.org, documents[0].file.unwrap()).await;
-    let stamps: Vec<String> = sqlx::query_scalar("SELECT DISTINCT embedding_model FROM private_knowledge.chunks WHERE file_id = $1")
-        .bind(documents[0].file)
-        .fetch_all(&world.db.knowledge)
-        .await
-        .unwrap();
+    let stamps: Vec<String> =
+        sqlx::query_scalar("SELECT DISTINCT embedding_model FROM private_knowledge.chunks WHERE file_id = $1")
+            .bind(documents[0].file)
+            .fetch_all(&world.db.knowledge)
+            .await
+            .unwrap();
     assert_eq!(stamps, ["fake/vowels/16"]);
 
     let mut conn = world.db.app.acquire().await.unwrap();
@@ -70,7 +75,10 @@ async fn a_corpus_has_one_width_and_a_refusal_names_both() {
     world.index(other.org, second.file.unwrap()).await;
     world.embed(other.org, second.file.unwrap()).await;
     let indexing = world.read(&other, second.id).await.indexing;
-    assert_eq!((indexing.status, indexing.error_code.as_deref()), (IndexStatus::Failed, Some("embedding_provider_refused")));
+    assert_eq!(
+        (indexing.status, indexing.error_code.as_deref()),
+        (IndexStatus::Failed, Some("embedding_provider_refused"))
+    );
     let sentence = indexing.error.unwrap();
     assert!(sentence.contains("16") && sentence.contains("24"), "{sentence}");
     assert_eq!(world.found(&other, "beta").await, 1, "it is still found by its words");
@@ -114,6 +122,9 @@ async fn provider_troubles_are_waited_out_retried_or_final() {
     fail(vec![EmbedFailure::CreditExhausted("The account has no balance.".into())]);
     world.embed(owner.org, spent.file.unwrap()).await;
     let indexing = world.read(&owner, spent.id).await.indexing;
-    assert_eq!((indexing.status, indexing.error_code.as_deref()), (IndexStatus::Failed, Some("embedding_provider_refused")));
+    assert_eq!(
+        (indexing.status, indexing.error_code.as_deref()),
+        (IndexStatus::Failed, Some("embedding_provider_refused"))
+    );
     assert_eq!(indexing.error.as_deref(), Some("The account has no balance."));
 }

@@ -107,7 +107,11 @@ async fn a_secret_on_the_last_page_refuses_the_whole_file() {
     assert!(!indexing.error.unwrap().contains("0f1e"));
     assert!(world.passages(file).await.is_empty());
     assert_eq!(world.found(&owner, "marker0").await, 0);
-    assert_eq!(world.knowledge.retry_indexing(&owner, document.id).await.unwrap(), Retried::Indexing, "the text may have been judged wrongly");
+    assert_eq!(
+        world.knowledge.retry_indexing(&owner, document.id).await.unwrap(),
+        Retried::Indexing,
+        "the text may have been judged wrongly"
+    );
 }
 
 #[tokio::test]
@@ -128,7 +132,11 @@ async fn unreadable_files_are_terminal_and_retries_say_why_not() {
     assert_eq!(world.knowledge.retry_indexing(&owner, waiting.id).await.unwrap(), Retried::Indexing);
 
     let opted_out = world.document(&owner, "b.txt", "x").await;
-    sqlx::query("UPDATE app.files SET skip_indexing = true WHERE id = $1").bind(opted_out.file).execute(&world.db.app).await.unwrap();
+    sqlx::query("UPDATE app.files SET skip_indexing = true WHERE id = $1")
+        .bind(opted_out.file)
+        .execute(&world.db.app)
+        .await
+        .unwrap();
     world.index(owner.org, opted_out.file.unwrap()).await;
     assert_eq!(world.read(&owner, opted_out.id).await.indexing.status, IndexStatus::Skipped);
     assert_eq!(world.knowledge.retry_indexing(&owner, opted_out.id).await.unwrap(), Retried::Indexing);
@@ -169,7 +177,11 @@ async fn missing_bytes_fail_with_a_reason_and_keep_it() {
     let world = world().await;
     let owner = world.person("acme", Role::Owner).await;
     let document = world.document(&owner, "a.txt", "The marmot.").await;
-    let key: String = sqlx::query_scalar("SELECT storage_key FROM app.files WHERE id = $1").bind(document.file).fetch_one(&world.db.app).await.unwrap();
+    let key: String = sqlx::query_scalar("SELECT storage_key FROM app.files WHERE id = $1")
+        .bind(document.file)
+        .fetch_one(&world.db.app)
+        .await
+        .unwrap();
     world.blobs.delete(&tale_blobs::BlobKey::parse(&key).unwrap()).await.unwrap();
     let error = world.knowledge.index_file(owner.org, document.file.unwrap(), || async { Ok(()) }).await.unwrap_err();
     assert!(matches!(error, ReadError::Failed(_)));
@@ -202,7 +214,8 @@ async fn a_worker_does_it_all() {
     }))
     .await;
     let stop = CancellationToken::new();
-    let worker = tokio::spawn(world.knowledge.register(Worker::builder()).build(world.db.app.clone()).run(stop.clone()));
+    let worker =
+        tokio::spawn(world.knowledge.register(Worker::builder()).build(world.db.app.clone()).run(stop.clone()));
     let done = async {
         for document in &documents {
             while !world.read(&owner, document.id).await.indexing.embedded {

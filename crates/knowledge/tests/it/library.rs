@@ -37,7 +37,9 @@ async fn every_door_of_another_organization_answers_not_found() {
     assert_eq!(k.list_documents(&stranger, &DocumentQuery::default(), None, 10).await.unwrap().rows.len(), 0);
     let member = world.colleague(owner.org, "acme", Role::Member).await;
     assert!(k.document(&member, id).await.is_ok());
-    for refused in [k.delete_document(&member, id).await.err(), k.update_document(&member, id, Some("x"), |_| Ok(())).await.err()] {
+    for refused in
+        [k.delete_document(&member, id).await.err(), k.update_document(&member, id, Some("x"), |_| Ok(())).await.err()]
+    {
         assert_eq!(refused.unwrap().code, Code::RbacForbidden);
     }
 }
@@ -65,7 +67,11 @@ async fn lists_are_pages_newest_first_and_narrowed_by_title_and_status() {
     assert_eq!(world.knowledge.count_documents(&owner, &all).await.unwrap(), 5);
     for (search, expected) in [("100%", 1), ("SURE", 2), ("t_2", 1), ("_", 1), ("\\", 0), ("nothing", 0)] {
         let query = DocumentQuery { search: Some(search.into()), status: None };
-        assert_eq!(world.knowledge.list_documents(&owner, &query, None, 10).await.unwrap().rows.len(), expected, "{search}");
+        assert_eq!(
+            world.knowledge.list_documents(&owner, &query, None, 10).await.unwrap().rows.len(),
+            expected,
+            "{search}"
+        );
         assert_eq!(world.knowledge.count_documents(&owner, &query).await.unwrap(), expected as u64, "{search}");
     }
     let unsupported = DocumentQuery { search: None, status: Some(IndexStatus::Unsupported) };
@@ -100,7 +106,11 @@ async fn the_trash_is_emptied_of_bytes_passages_and_rows() {
     let kept = world.document(&owner, "b.txt", "The slow marmot.").await;
     let file = document.file.unwrap();
     world.index(owner.org, file).await;
-    let key: String = sqlx::query_scalar("SELECT storage_key FROM app.files WHERE id = $1").bind(file).fetch_one(&world.db.app).await.unwrap();
+    let key: String = sqlx::query_scalar("SELECT storage_key FROM app.files WHERE id = $1")
+        .bind(file)
+        .fetch_one(&world.db.app)
+        .await
+        .unwrap();
     let key = tale_blobs::BlobKey::parse(&key).unwrap();
     let forgotten = world.upload(&owner, "c.txt", "x", Purpose::Document).await;
 
@@ -117,11 +127,12 @@ async fn the_trash_is_emptied_of_bytes_passages_and_rows() {
     assert_eq!(rows, 1);
     assert_eq!(world.knowledge.restore_document(&owner, document.id).await.unwrap_err().code, Code::DocumentNotFound);
     assert!(world.knowledge.document(&owner, kept.id).await.is_ok());
-    let acts: Vec<String> = sqlx::query_scalar("SELECT action FROM app.audit_entries WHERE resource_id = $1 ORDER BY at, id")
-        .bind(document.id.to_string())
-        .fetch_all(&world.db.app)
-        .await
-        .unwrap();
+    let acts: Vec<String> =
+        sqlx::query_scalar("SELECT action FROM app.audit_entries WHERE resource_id = $1 ORDER BY at, id")
+            .bind(document.id.to_string())
+            .fetch_all(&world.db.app)
+            .await
+            .unwrap();
     assert_eq!(acts, ["document.create", "document.delete", "document.purge"]);
 }
 
@@ -135,7 +146,10 @@ async fn bytes_that_cannot_be_removed_keep_their_row_for_the_next_sweep() {
     world.store.stop().await;
     let swept = world.knowledge.sweep().await.unwrap();
     assert_eq!((swept.documents, swept.kept), (0, 1));
-    let acts: i64 = sqlx::query_scalar("SELECT count(*) FROM app.audit_entries WHERE action = 'document.purge'").fetch_one(&world.db.app).await.unwrap();
+    let acts: i64 = sqlx::query_scalar("SELECT count(*) FROM app.audit_entries WHERE action = 'document.purge'")
+        .fetch_one(&world.db.app)
+        .await
+        .unwrap();
     assert_eq!(acts, 0);
     let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM app.files").fetch_one(&world.db.app).await.unwrap();
     assert_eq!(rows, 1);
@@ -150,7 +164,8 @@ async fn a_new_title_stands_in_the_passages_and_their_ids_stay() {
     world.index(owner.org, file).await;
     let before = world.passages(file).await;
     world.later(Duration::from_secs(1));
-    let renamed = world.knowledge.update_document(&owner, document.id, Some(" Groundhog\nfacts "), |_| Ok(())).await.unwrap();
+    let renamed =
+        world.knowledge.update_document(&owner, document.id, Some(" Groundhog\nfacts "), |_| Ok(())).await.unwrap();
     assert_eq!(renamed.title, "Groundhog facts");
     assert!(renamed.updated_at > document.updated_at);
     assert_eq!(world.found(&owner, "marker1").await, 1, "it stays searchable while the headers are written");
@@ -162,8 +177,14 @@ async fn a_new_title_stands_in_the_passages_and_their_ids_stay() {
     let same = world.knowledge.update_document(&owner, document.id, Some("Groundhog facts"), |_| Ok(())).await.unwrap();
     assert_eq!(same.updated_at, renamed.updated_at, "nothing was written");
     let guard = |_: &_| Err(tale_core::Problem::new(Code::DocumentStale, "stale"));
-    assert_eq!(world.knowledge.update_document(&owner, document.id, Some("Groundhog facts"), guard).await.unwrap_err().code, Code::DocumentStale);
-    assert_eq!(world.knowledge.update_document(&owner, document.id, Some(" "), |_| Ok(())).await.unwrap_err().code, Code::InvalidBody);
+    assert_eq!(
+        world.knowledge.update_document(&owner, document.id, Some("Groundhog facts"), guard).await.unwrap_err().code,
+        Code::DocumentStale
+    );
+    assert_eq!(
+        world.knowledge.update_document(&owner, document.id, Some(" "), |_| Ok(())).await.unwrap_err().code,
+        Code::InvalidBody
+    );
 }
 
 #[tokio::test]
@@ -191,10 +212,14 @@ async fn the_text_is_put_together_exactly_and_passages_lie_where_they_say() {
 
     for (id, body) in world.passages(file).await {
         let passage = world.knowledge.passage(&owner, document.id, ChunkId(id)).await.unwrap();
-        let place: String = text.chars().skip(passage.start as usize).take((passage.end - passage.start) as usize).collect();
+        let place: String =
+            text.chars().skip(passage.start as usize).take((passage.end - passage.start) as usize).collect();
         assert_eq!((passage.passage.as_str(), place.as_str()), (body.as_str(), body.as_str()));
     }
-    assert_eq!(world.knowledge.passage(&owner, document.id, ChunkId::new()).await.unwrap_err().code, Code::PassageNotFound);
+    assert_eq!(
+        world.knowledge.passage(&owner, document.id, ChunkId::new()).await.unwrap_err().code,
+        Code::PassageNotFound
+    );
 }
 
 #[tokio::test]
@@ -222,7 +247,10 @@ async fn inline_text_is_readable_and_never_indexed() {
     let content = NewContent::Inline { text: "Ünïcode".into(), mime_type: None, extension: Some(".MD".into()) };
     let (document, created) = world.knowledge.create_document(&owner, content, Some("Note")).await.unwrap();
     assert!(created);
-    assert_eq!((document.content.as_deref(), document.mime_type.as_str(), document.extension.as_str()), (Some("Ünïcode"), "text/markdown", "md"));
+    assert_eq!(
+        (document.content.as_deref(), document.mime_type.as_str(), document.extension.as_str()),
+        (Some("Ünïcode"), "text/markdown", "md")
+    );
     assert_eq!(document.file_name, "Note.md");
     assert_eq!(document.indexing.status, IndexStatus::Pending);
     assert_eq!(world.queued("knowledge.index_file").await, 0);

@@ -10,7 +10,13 @@ use tale_knowledge::files::{AttachmentState, IndexStatus, NewUpload, Purpose};
 use crate::world::{World, world};
 
 fn wish(name: &str, size: Option<i64>) -> NewUpload {
-    NewUpload { file_name: name.into(), content_type: "text/plain".into(), size, purpose: Purpose::Document, origin: None }
+    NewUpload {
+        file_name: name.into(),
+        content_type: "text/plain".into(),
+        size,
+        purpose: Purpose::Document,
+        origin: None,
+    }
 }
 
 async fn refused(world: &World, role: Role, upload: NewUpload) -> Code {
@@ -41,11 +47,15 @@ async fn binding_is_once_per_upload_and_idempotent() {
     let file = world.upload(&owner, "Plan “B” – 日本 👩‍👩‍👧.txt", "hello world", Purpose::Document).await;
     let (document, created) = world.knowledge.create_document(&owner, NewContent::File(file), None).await.unwrap();
     assert!(created);
-    assert_eq!((document.title.as_str(), document.size, document.extension.as_str()), ("Plan “B” – 日本 👩‍👩‍👧", 11, "txt"));
+    assert_eq!(
+        (document.title.as_str(), document.size, document.extension.as_str()),
+        ("Plan “B” – 日本 👩‍👩‍👧", 11, "txt")
+    );
     assert_eq!(document.file_name, "Plan “B” – 日本 👩‍👩‍👧.txt");
     assert_eq!(document.indexing.status, IndexStatus::Queued);
     assert_eq!(document.created_by.as_ref().map(|author| author.name.as_str()), Some("Ada"));
-    let (again, created) = world.knowledge.create_document(&owner, NewContent::File(file), Some("Other")).await.unwrap();
+    let (again, created) =
+        world.knowledge.create_document(&owner, NewContent::File(file), Some("Other")).await.unwrap();
     assert!(!created);
     assert_eq!(again, document);
     assert_eq!(world.queued("knowledge.index_file").await, 1);
@@ -68,9 +78,15 @@ async fn nothing_but_ones_own_upload_whose_bytes_arrived_can_be_bound() {
         assert_eq!(refused.code, Code::FileNotFound);
     }
     let empty = world.knowledge.create_upload(&owner, wish("never.txt", Some(4))).await.unwrap().file_id;
-    assert_eq!(world.knowledge.create_document(&owner, NewContent::File(empty), None).await.unwrap_err().code, Code::FileNotFound);
+    assert_eq!(
+        world.knowledge.create_document(&owner, NewContent::File(empty), None).await.unwrap_err().code,
+        Code::FileNotFound
+    );
     let chat = world.upload(&owner, "c.txt", "x", Purpose::Chat).await;
-    assert_eq!(world.knowledge.create_document(&owner, NewContent::File(chat), None).await.unwrap_err().code, Code::UploadScopeConflict);
+    assert_eq!(
+        world.knowledge.create_document(&owner, NewContent::File(chat), None).await.unwrap_err().code,
+        Code::UploadScopeConflict
+    );
 }
 
 #[tokio::test]
@@ -100,7 +116,11 @@ async fn an_object_of_another_size_than_declared_is_refused() {
     let world = world().await;
     let owner = world.person("acme", Role::Owner).await;
     let file = world.upload(&owner, "a.txt", "hello", Purpose::Document).await;
-    let key: String = sqlx::query_scalar("SELECT storage_key FROM app.files WHERE id = $1").bind(file).fetch_one(&world.db.app).await.unwrap();
+    let key: String = sqlx::query_scalar("SELECT storage_key FROM app.files WHERE id = $1")
+        .bind(file)
+        .fetch_one(&world.db.app)
+        .await
+        .unwrap();
     let key = tale_blobs::BlobKey::parse(&key).unwrap();
     world.blobs.put_bytes(&key, "text/plain", "hello!".into()).await.unwrap();
     let refused = world.knowledge.create_document(&owner, NewContent::File(file), None).await.unwrap_err();
@@ -113,7 +133,14 @@ async fn a_chat_holds_its_uploads_alone() {
     let owner = world.person("acme", Role::Owner).await;
     let member = world.colleague(owner.org, "acme", Role::Member).await;
     let file = world.upload(&member, "notes.md", "# Notes\n\nThe marmot sleeps.", Purpose::Chat).await;
-    let png = world.upload(&member, "p.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x03\0\0\0\x02\x08\x06\0\0\0".as_slice(), Purpose::Chat).await;
+    let png = world
+        .upload(
+            &member,
+            "p.png",
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x03\0\0\0\x02\x08\x06\0\0\0".as_slice(),
+            Purpose::Chat,
+        )
+        .await;
 
     assert_eq!(world.knowledge.attachment(&owner, file).await.unwrap_err().code, Code::FileNotFound);
     assert_eq!(world.knowledge.prepare_attachments(&owner, &[file]).await.unwrap_err().code, Code::AttachmentNotOwned);
@@ -146,6 +173,10 @@ async fn a_chat_holds_its_uploads_alone() {
 async fn an_upload_that_has_not_arrived_is_still_processing() {
     let world = world().await;
     let member = world.person("acme", Role::Member).await;
-    let slot = world.knowledge.create_upload(&member, NewUpload { purpose: Purpose::Chat, ..wish("a.txt", Some(3)) }).await.unwrap();
+    let slot = world
+        .knowledge
+        .create_upload(&member, NewUpload { purpose: Purpose::Chat, ..wish("a.txt", Some(3)) })
+        .await
+        .unwrap();
     assert_eq!(world.knowledge.attachment(&member, slot.file_id).await.unwrap().state, AttachmentState::Processing);
 }

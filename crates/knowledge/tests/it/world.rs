@@ -46,16 +46,31 @@ impl Embedder for FakeEmbedder {
         Box::pin(async move { Ok(model) })
     }
 
-    fn embed<'a>(&'a self, org: OrgId, texts: &'a [String], _purpose: EmbedPurpose) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {
+    fn embed<'a>(
+        &'a self,
+        org: OrgId,
+        texts: &'a [String],
+        _purpose: EmbedPurpose,
+    ) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {
         Box::pin(async move {
-            let failure = { let mut failures = self.failures.lock().unwrap(); (!failures.is_empty()).then(|| failures.remove(0)) };
+            let failure = {
+                let mut failures = self.failures.lock().unwrap();
+                (!failures.is_empty()).then(|| failures.remove(0))
+            };
             if let Some(failure) = failure {
                 return Err(failure);
             }
             let dimensions = self.models.lock().unwrap().get(&org).map_or(0, |model| model.dimensions as usize);
             let width = self.width.lock().unwrap().unwrap_or(dimensions);
             self.embedded.fetch_add(texts.len(), Ordering::SeqCst);
-            Ok(texts.iter().map(|text| (0..width).map(|n| 1.0 + text.bytes().filter(|b| usize::from(*b) % width == n).count() as f32).collect()).collect())
+            Ok(texts
+                .iter()
+                .map(|text| {
+                    (0..width)
+                        .map(|n| 1.0 + text.bytes().filter(|b| usize::from(*b) % width == n).count() as f32)
+                        .collect()
+                })
+                .collect())
         })
     }
 }
@@ -75,7 +90,9 @@ pub struct World {
 pub async fn world() -> World {
     let db = TestDb::new().await;
     let folder = tempfile::tempdir().unwrap();
-    let store = Running::start(embedded::service(&folder.path().join("objects"), "tale", &"secret".into()).unwrap()).await.unwrap();
+    let store = Running::start(embedded::service(&folder.path().join("objects"), "tale", &"secret".into()).unwrap())
+        .await
+        .unwrap();
     let config = StoreConfig {
         endpoint: store.endpoint.clone(),
         public_endpoint: None,
@@ -202,7 +219,15 @@ impl World {
         self.keyword.catch_up(caller.org).await.unwrap();
         let reach = tale_knowledge::reach::Reach::library(caller.org, caller.user);
         let request = tale_knowledge::search::SearchRequest::new(word);
-        self.knowledge.searcher().search(&reach, &request, None).await.unwrap().hits.iter().filter(|hit| format!("{} {}", hit.header, hit.passage).to_lowercase().contains(word)).count()
+        self.knowledge
+            .searcher()
+            .search(&reach, &request, None)
+            .await
+            .unwrap()
+            .hits
+            .iter()
+            .filter(|hit| format!("{} {}", hit.header, hit.passage).to_lowercase().contains(word))
+            .count()
     }
 
     pub fn later(&self, time: Duration) {

@@ -15,12 +15,14 @@ fn query(values: [f32; 4]) -> QueryVector {
 async fn both_legs_are_fused_and_each_says_what_it_found() {
     let world = World::new().await;
     let org = world.org().await;
-    let stored = world.document(org, "Fruit", &["An apple a day.", "A pear in between.", "The word apple once more."]).await;
+    let stored =
+        world.document(org, "Fruit", &["An apple a day.", "A pear in between.", "The word apple once more."]).await;
     world.embed(org, stored.file, 0, [1.0, 0.0, 0.0, 0.0]).await;
     world.embed(org, stored.file, 1, [0.9, 0.1, 0.0, 0.0]).await;
     world.searcher.keyword().catch_up(org).await.unwrap();
     let vector = query([1.0, 0.0, 0.0, 0.0]);
-    let found = world.searcher.search(&Reach::library(org, None), &SearchRequest::new("apple"), Some(&vector)).await.unwrap();
+    let found =
+        world.searcher.search(&Reach::library(org, None), &SearchRequest::new("apple"), Some(&vector)).await.unwrap();
     assert_eq!(found.hits.len(), 3);
     assert_eq!(found.hits[0].passage, "An apple a day.");
     assert_eq!(found.hits[0].legs, [Leg::Keyword, Leg::Dense]);
@@ -47,7 +49,8 @@ async fn vectors_of_another_model_stay_out() {
     world.embed(org, stored.file, 0, [1.0, 0.0, 0.0, 0.0]).await;
     world.searcher.keyword().catch_up(org).await.unwrap();
     let other = QueryVector { model: "other/model/4".to_owned(), values: vec![1.0, 0.0, 0.0, 0.0] };
-    let found = world.searcher.search(&Reach::library(org, None), &SearchRequest::new("banana"), Some(&other)).await.unwrap();
+    let found =
+        world.searcher.search(&Reach::library(org, None), &SearchRequest::new("banana"), Some(&other)).await.unwrap();
     assert!(found.hits.is_empty() && found.diagnostics.dense);
 }
 
@@ -102,7 +105,8 @@ async fn the_graph_index_finds_what_comparing_finds() {
     let (large, small) = (world.org().await, world.org().await);
     for (org, count) in [(large, 3_000_i64), (small, 30)] {
         let stored = world.document(org, "Points", &["placeholder"]).await;
-        let vectors: Vec<pgvector::Vector> = (0..count).map(|seed| pgvector::Vector::from(point(seed as u64).to_vec())).collect();
+        let vectors: Vec<pgvector::Vector> =
+            (0..count).map(|seed| pgvector::Vector::from(point(seed as u64).to_vec())).collect();
         sqlx::query(
             "INSERT INTO private_knowledge.chunks
                     (id, org_id, file_id, ordinal, library, header, body, body_start, body_end, core_start, core_end,
@@ -130,10 +134,18 @@ async fn the_graph_index_finds_what_comparing_finds() {
         .fetch_all(&world.db.knowledge)
         .await
         .unwrap();
-        let found = world.searcher.search(&Reach::library(large, None), &SearchRequest::new("zzz"), Some(&vector)).await.unwrap();
+        let found = world
+            .searcher
+            .search(&Reach::library(large, None), &SearchRequest::new("zzz"), Some(&vector))
+            .await
+            .unwrap();
         all += exact.len();
         same += exact.iter().filter(|(body,)| found.hits.iter().any(|hit| &hit.passage == body)).count();
-        let few = world.searcher.search(&Reach::library(small, None), &SearchRequest::new("zzz"), Some(&vector)).await.unwrap();
+        let few = world
+            .searcher
+            .search(&Reach::library(small, None), &SearchRequest::new("zzz"), Some(&vector))
+            .await
+            .unwrap();
         assert_eq!(few.hits.len(), 10);
     }
     assert!(same * 100 >= all * 97, "recall {same} of {all}");

@@ -53,11 +53,18 @@ async fn what_was_rolled_back_is_never_found() {
 async fn a_rebuilt_index_equals_a_followed_one() {
     let world = World::new().await;
     let org = world.org().await;
-    let topics = ["notice period", "late payment", "filter AB-1234", "Kündigungsfrist der Verträge", "congés payés du salarié"];
+    let topics =
+        ["notice period", "late payment", "filter AB-1234", "Kündigungsfrist der Verträge", "congés payés du salarié"];
     let mut files = Vec::new();
     for round in 0..12 {
-        let bodies: Vec<String> =
-            (0..3).map(|part| format!("Section {round}.{part} describes the {} in some detail.", topics[(round + part) % topics.len()])).collect();
+        let bodies: Vec<String> = (0..3)
+            .map(|part| {
+                format!(
+                    "Section {round}.{part} describes the {} in some detail.",
+                    topics[(round + part) % topics.len()]
+                )
+            })
+            .collect();
         let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
         files.push(world.document(org, &format!("Document {round}"), &bodies).await);
         if round % 3 == 0 {
@@ -77,14 +84,19 @@ async fn a_rebuilt_index_equals_a_followed_one() {
     for query in ["notice period", "late payment", "ab1234", "Vertrag", "salariés", "section", "rewritten", "detial"] {
         let followed = keyword_order(world.searcher.keyword(), org, query).await;
         let rebuilt = keyword_order(fresh.keyword(), org, query).await;
-        let ids = |list: &[(uuid::Uuid, f32)]| list.iter().map(|(id, _)| *id).collect::<std::collections::BTreeSet<_>>();
+        let ids =
+            |list: &[(uuid::Uuid, f32)]| list.iter().map(|(id, _)| *id).collect::<std::collections::BTreeSet<_>>();
         assert_eq!(ids(&followed), ids(&rebuilt), "{query}");
         assert!(!followed.is_empty(), "{query}");
     }
     // deleted passages count for scores until their segment is merged; after a rebuild nothing differs
     world.searcher.keyword().rebuild(org).await.unwrap();
     for query in ["notice period", "ab1234", "salariés"] {
-        assert_eq!(keyword_order(world.searcher.keyword(), org, query).await, keyword_order(fresh.keyword(), org, query).await, "{query}");
+        assert_eq!(
+            keyword_order(world.searcher.keyword(), org, query).await,
+            keyword_order(fresh.keyword(), org, query).await,
+            "{query}"
+        );
     }
 }
 
@@ -107,9 +119,16 @@ async fn a_crash_before_the_commit_of_the_index_applies_the_entries_again() {
     assert_eq!(found.len(), 2);
     // and once more, as after a crash between commit and answer
     let mut again = world.db.knowledge.begin().await.unwrap();
-    let files: Vec<(uuid::Uuid,)> = sqlx::query_as("SELECT file_id FROM private_knowledge.documents").fetch_all(&mut *again).await.unwrap();
+    let files: Vec<(uuid::Uuid,)> =
+        sqlx::query_as("SELECT file_id FROM private_knowledge.documents").fetch_all(&mut *again).await.unwrap();
     for (file,) in files {
-        log_changes(&mut again, org, &[Change::File(FileId(file)), Change::Passages { file: FileId(file), first: 0, last: 0 }]).await.unwrap();
+        log_changes(
+            &mut again,
+            org,
+            &[Change::File(FileId(file)), Change::Passages { file: FileId(file), first: 0, last: 0 }],
+        )
+        .await
+        .unwrap();
     }
     again.commit().await.unwrap();
     restarted.keyword().catch_up(org).await.unwrap();
@@ -172,7 +191,9 @@ async fn files_that_vanish_under_an_open_index_are_made_again() {
         match gone {
             "" => std::fs::remove_dir_all(&search).unwrap(),
             "CURRENT" => std::fs::remove_file(folder.join("CURRENT")).unwrap(),
-            _ => std::fs::remove_dir_all(folder.join(std::fs::read_to_string(folder.join("CURRENT")).unwrap())).unwrap(),
+            _ => {
+                std::fs::remove_dir_all(folder.join(std::fs::read_to_string(folder.join("CURRENT")).unwrap())).unwrap()
+            }
         }
         world.document(org, "Another", &["One more apple."]).await;
         documents += 1;
@@ -215,7 +236,10 @@ async fn a_follower_that_was_away_longer_than_the_log_is_kept_builds_anew() {
     world.searcher.keyword().catch_up(org).await.unwrap();
     world.document(org, "Two", &["The second apple."]).await;
     // the log is trimmed before this follower has read the entry
-    sqlx::query("UPDATE private_knowledge.keyword_log SET logged_at = now() - interval '8 days'").execute(&world.db.knowledge).await.unwrap();
+    sqlx::query("UPDATE private_knowledge.keyword_log SET logged_at = now() - interval '8 days'")
+        .execute(&world.db.knowledge)
+        .await
+        .unwrap();
     let trimmed = world.searcher.keyword().trim_log().await.unwrap();
     assert_eq!(trimmed, 2);
     assert_eq!(world.passages(org, "apple").await.len(), 2);

@@ -9,7 +9,8 @@ use tale_knowledge::{Reach, SearchRequest};
 
 use crate::world::world;
 
-const TEXT: &str = "The notice period is three months.\n\nIt begins at the end of the quarter – “Quartalsende” in the German version.";
+const TEXT: &str =
+    "The notice period is three months.\n\nIt begins at the end of the quarter – “Quartalsende” in the German version.";
 
 #[tokio::test]
 async fn without_a_model_words_are_enough_unless_the_caller_insists() {
@@ -95,7 +96,14 @@ async fn a_text_is_read_in_stretches_and_only_within_reach() {
 
     let code = |reach: Reach, file: FileId| {
         let world = &world;
-        async move { world.knowledge.fetch_text(&reach, file, 0, 10).await.map(|_| ()).map_err(|problem| (problem.code, problem.message.to_string())) }
+        async move {
+            world
+                .knowledge
+                .fetch_text(&reach, file, 0, 10)
+                .await
+                .map(|_| ())
+                .map_err(|problem| (problem.code, problem.message.to_string()))
+        }
     };
     let unknown = code(Reach::library(ada.org, ada.user), FileId::new()).await;
     assert_eq!(unknown.as_ref().unwrap_err().0, Code::DocumentNotFound);

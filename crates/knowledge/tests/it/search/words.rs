@@ -8,7 +8,8 @@ use tale_knowledge::search::{Leg, SearchRequest};
 use super::world::World;
 
 const NOTICE: &str = "Either party may terminate this agreement with thirty days of written notice. The notice period begins at the end of the month.";
-const PAYMENT: &str = "Invoices are payable within 14 days of receipt. Late payments bear interest at five percent above the base rate.";
+const PAYMENT: &str =
+    "Invoices are payable within 14 days of receipt. Late payments bear interest at five percent above the base rate.";
 const GERMAN: &str = "Die Kündigungsfrist beträgt drei Monate zum Quartalsende. Verträge mit einer Laufzeit über zwei Jahre werden schriftlich gekündigt.";
 const FRENCH: &str = "Le salarié bénéficie de vingt-cinq jours de congés payés par année. Les demandes sont adressées à la direction un mois avant le départ.";
 const PART: &str = "Replace the filter AB-1234 every six months. Order it under part number 77.310/B; the controller calls resetFilterTimer() afterwards.";
@@ -68,7 +69,17 @@ async fn questions_find_their_passage_in_several_languages_and_spellings() {
 #[tokio::test]
 async fn a_question_about_something_else_finds_nothing() {
     let (world, org) = contracts().await;
-    for query in ["what is the of and", "photosynthesis", "xq", "…", "??", "\"\"", "AND OR NOT (", "field:value^2~ [a TO b] \\", "-"] {
+    for query in [
+        "what is the of and",
+        "photosynthesis",
+        "xq",
+        "…",
+        "??",
+        "\"\"",
+        "AND OR NOT (",
+        "field:value^2~ [a TO b] \\",
+        "-",
+    ] {
         let found = world.find(org, query).await;
         assert!(found.diagnostics.bm25, "{query}");
         if query == "photosynthesis" || query == "xq" || query == "…" {
@@ -107,7 +118,10 @@ async fn hits_carry_their_source_and_diagnostics_their_counts() {
     assert_eq!((hit.fused_score, hit.legs.as_slice(), hit.similarity), (1.0, &[Leg::Keyword][..], None));
     assert!(hit.keyword_score.unwrap() > 0.0);
     assert!(found.diagnostics.bm25 && !found.diagnostics.dense);
-    assert_eq!(found.diagnostics.legs.iter().map(|(leg, count)| (*leg, *count)).collect::<Vec<_>>(), [("documents:keyword", 1)]);
+    assert_eq!(
+        found.diagnostics.legs.iter().map(|(leg, count)| (*leg, *count)).collect::<Vec<_>>(),
+        [("documents:keyword", 1)]
+    );
 }
 
 #[tokio::test]
@@ -115,7 +129,13 @@ async fn titles_count_more_than_bodies() {
     let world = World::new().await;
     let org = world.org().await;
     let body = "This policy applies to every employee and describes what is paid back and what is not.";
-    world.document(org, "Parental leave", &[body, "Travel is mentioned here once, among other things that are paid back or not."]).await;
+    world
+        .document(
+            org,
+            "Parental leave",
+            &[body, "Travel is mentioned here once, among other things that are paid back or not."],
+        )
+        .await;
     let travel = "This policy applies to every employee and describes what is paid back, and what is not.";
     world.document(org, "Travel policy", &[travel]).await;
     assert_eq!(world.passages(org, "travel policy").await[0], travel);
@@ -156,7 +176,8 @@ async fn trashed_deleted_and_refused_documents_are_dark_at_once() {
     let stored = world.document(org, "Agreement", &[NOTICE]).await;
     assert_eq!(world.passages(org, "notice").await, [NOTICE]);
     let reach = Reach::library(org, None);
-    let look = || async { world.searcher.search(&reach, &SearchRequest::new("notice"), None).await.unwrap().hits.len() };
+    let look =
+        || async { world.searcher.search(&reach, &SearchRequest::new("notice"), None).await.unwrap().hits.len() };
 
     let lifecycle = "UPDATE app.documents SET lifecycle = 'trashed', trashed_at = now() WHERE id = $1";
     sqlx::query(lifecycle).bind(stored.document).execute(&world.db.app).await.unwrap();
@@ -165,9 +186,17 @@ async fn trashed_deleted_and_refused_documents_are_dark_at_once() {
     sqlx::query(lifecycle).bind(stored.document).execute(&world.db.app).await.unwrap();
     assert_eq!(look().await, 1);
 
-    sqlx::query("UPDATE app.files SET searchable = false WHERE id = $1").bind(stored.file).execute(&world.db.app).await.unwrap();
+    sqlx::query("UPDATE app.files SET searchable = false WHERE id = $1")
+        .bind(stored.file)
+        .execute(&world.db.app)
+        .await
+        .unwrap();
     assert_eq!(look().await, 0);
-    sqlx::query("UPDATE app.files SET searchable = true WHERE id = $1").bind(stored.file).execute(&world.db.app).await.unwrap();
+    sqlx::query("UPDATE app.files SET searchable = true WHERE id = $1")
+        .bind(stored.file)
+        .execute(&world.db.app)
+        .await
+        .unwrap();
 
     // gone from the corpus, but the index has not followed yet
     world.remove(org, stored.file).await;

@@ -143,7 +143,15 @@ impl World {
 }
 
 /// Writes passages of a file from ordinal `first` and logs them, in the caller's transaction.
-pub(crate) async fn put(conn: &mut PgConnection, org: OrgId, file: FileId, title: &str, library: bool, first: i32, passages: &[&str]) {
+pub(crate) async fn put(
+    conn: &mut PgConnection,
+    org: OrgId,
+    file: FileId,
+    title: &str,
+    library: bool,
+    first: i32,
+    passages: &[&str],
+) {
     sqlx::query(
         "INSERT INTO private_knowledge.documents (org_id, file_id, title, library, status, chunker_version)
          VALUES ($1, $2, $3, $4, 'completed', 1) ON CONFLICT DO NOTHING",
