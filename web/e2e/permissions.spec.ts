@@ -2,7 +2,10 @@ import { expect, expectAccessible, ORGANIZATION, prefer, signIn, test } from './
 
 const PASSWORD = 'Harbour-lantern-42';
 
-test('a member sees their own settings only, and every other page says why it is closed', async ({ browser, baseURL }) => {
+test('a member sees their own settings only, and every other page says why it is closed', async ({
+	browser,
+	baseURL
+}) => {
 	const email = `ruth.${Date.now()}@fairbridge.example`;
 	const owner = await browser.newContext({ baseURL });
 	const orgId = await signIn(owner);

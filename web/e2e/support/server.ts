@@ -70,5 +70,6 @@ export default async function setUp(): Promise<(() => Promise<void>) | undefined
 	if (process.env.TALE_BASE_URL) return undefined;
 	const { url, stop } = await startServer();
 	process.env.TALE_BASE_URL = url;
+	process.env.TALE_E2E_PRIVATE_HOSTS = '1';
 	return stop;
 }

@@ -20,16 +20,26 @@ class Live {
 	#orgId: string | undefined;
 	#watched: { threadId: string; handlers: ThreadHandlers } | undefined;
 	#source: EventSource | undefined;
+	/** The stream before, kept until the next one is open, so that no hint falls between them. */
+	#retiring: EventSource | undefined;
 	#pending = false;
 	#attempt = 0;
 	#retry: ReturnType<typeof setTimeout> | undefined;
-	#missed = false;
+	/** Whether hints may have been sent while no stream was open; so it is at the start, too. */
+	#missed = true;
+
+	/** Opens the stream while the page still loads, so that hardly anything is read before hints can arrive. */
+	prepare(orgId: string): void {
+		if (this.#orgId === orgId) return;
+		this.#close();
+		this.#orgId = orgId;
+		this.#missed = true;
+		this.#reconnect();
+	}
 
 	/** Follows an organization until the returned function is called. */
 	follow(orgId: string): () => void {
-		this.#orgId = orgId;
-		this.#missed = false;
-		this.#reconnect();
+		this.prepare(orgId);
 		return () => {
 			if (this.#orgId !== orgId) return;
 			this.#orgId = undefined;
@@ -62,8 +72,10 @@ class Live {
 	}
 
 	#connect(): void {
-		this.#close();
-		if (!this.#orgId) return;
+		if (!this.#orgId) return this.#close();
+		clearTimeout(this.#retry);
+		this.#retiring?.close();
+		this.#retiring = this.#source;
 		const query = new URLSearchParams({ orgId: this.#orgId });
 		if (this.#watched) query.set('threadId', this.#watched.threadId);
 		const source = new EventSource(`/events?${query}`);
@@ -88,11 +100,16 @@ class Live {
 	}
 
 	#opened(): void {
+		this.#retiring?.close();
+		this.#retiring = undefined;
 		this.open = true;
 		this.#attempt = 0;
 		connectivity.reached();
-		// Hints sent while the stream was down are lost, so everything on screen is read again.
-		if (this.#missed && this.#orgId) void queryClient.invalidateQueries();
+		// Hints sent while the stream was down are lost: what is older than this moment is read again.
+		if (this.#missed) {
+			const now = Date.now();
+			void queryClient.invalidateQueries({ predicate: ({ state }) => state.dataUpdatedAt < now });
+		}
 		this.#missed = false;
 		this.#watched?.handlers.connected?.();
 	}
@@ -115,8 +132,9 @@ class Live {
 
 	#close(): void {
 		clearTimeout(this.#retry);
+		this.#retiring?.close();
 		this.#source?.close();
-		this.#source = undefined;
+		this.#retiring = this.#source = undefined;
 		this.open = false;
 	}
 }

@@ -1,5 +1,6 @@
 import { error, redirect } from '@sveltejs/kit';
 import { queryClient } from '#lib/api/query-client.ts';
+import { live } from '#lib/live/live.svelte.ts';
 import { openOrganizations, rememberOrganization } from '#lib/session/landing.ts';
 import { permissionsQuery, readSession } from '#lib/session/session.ts';
 import { paths } from '#lib/shell/paths.ts';
@@ -11,6 +12,7 @@ export async function load({ params, url }) {
 	const organization = openOrganizations(session).find((candidate) => candidate.id === params.org);
 	if (!organization) error(404);
 	rememberOrganization(organization.id);
+	live.prepare(organization.id);
 	const permissions = await queryClient.ensureQueryData(permissionsQuery(organization.id));
 	return { session, organization, permissions };
 }
