@@ -65,6 +65,8 @@ pub(crate) struct Inner {
     pub slots: Semaphore,
     pub tasks: TaskTracker,
     pub stop: CancellationToken,
+    /// Cancelled: titles are not worth waiting for while the process drains.
+    pub titles: CancellationToken,
     pub draining: AtomicBool,
     pub web: WebReader,
 }
@@ -118,6 +120,7 @@ impl Chat {
             slots: Semaphore::new(MAX_TURNS),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
+            titles: CancellationToken::new(),
             draining: AtomicBool::new(false),
             web: WebReader::new(config.extract).map_err(Problem::internal)?,
         })))
@@ -132,6 +135,7 @@ impl Chat {
     /// settled as stopped by us with its partial text.
     pub async fn drain(&self, budget: Duration) {
         self.0.draining.store(true, Ordering::SeqCst);
+        self.0.titles.cancel();
         self.0.tasks.close();
         if tokio::time::timeout(budget, self.0.tasks.wait()).await.is_err() {
             let left = self.0.live.all();

@@ -53,6 +53,9 @@ pub(crate) async fn generate(chat: &Inner, turn: &LiveTurn, plan: &TurnPlan) {
     }
 }
 
+/// Text of a model after which its answer is cut.
+const MAX_ANSWER_BYTES: usize = 4_096;
+
 async fn ask(chat: &Inner, plan: &TurnPlan, question: &str) -> Option<String> {
     let request = ChatRequest {
         system: "Name the conversation that begins with the following message, in its language, in at most six words. \
@@ -66,14 +69,21 @@ async fn ask(chat: &Inner, plan: &TurnPlan, question: &str) -> Option<String> {
         effort: None,
     };
     let mut text = String::new();
-    let stream = chat.models.stream(&plan.model, request, chat.stop.child_token()).await;
+    let stream = chat.models.stream(&plan.model, request, chat.titles.child_token()).await;
     match stream {
         Ok(stream) => {
             let mut stream = Box::pin(stream);
             while let Some(event) = stream.next().await {
                 match event {
-                    Ok(StreamEvent::Text(piece)) => text.push_str(&piece),
+                    Ok(StreamEvent::Text(piece)) => {
+                        text.push_str(&piece);
+                        // A model that does not stop has said enough; dropping the stream ends it.
+                        if text.len() > MAX_ANSWER_BYTES {
+                            break;
+                        }
+                    }
                     Ok(_) => {}
+                    Err(_) if chat.titles.is_cancelled() => return None,
                     Err(error) => {
                         tracing::warn!(code = error.code.text(), "a title could not be generated");
                         return None;
