@@ -2,6 +2,7 @@
 
 mod cli;
 mod dev;
+mod limits;
 mod logging;
 mod platform;
 mod plugs;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     if let Err(problem) = logging::start(&env) {
         return fail(&problem);
     }
+    limits::raise_open_files();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(64).build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("the runtime could not start: {error}")),
