@@ -133,6 +133,53 @@ async fn a_turn_whose_process_died_is_settled_with_its_text() {
 }
 
 #[tokio::test]
+async fn a_turn_that_a_stop_cuts_is_settled_as_cut_by_us() {
+    let world = world().await;
+    let thread = world.titled().await;
+    world.upstream.push(Reply::text("Half an answer ").then(Step::Hang));
+    let accepted = world.send(SendTo::Thread(thread), "Hello").await.unwrap();
+    world.streamed(thread, "Half an answer").await;
+    world.chat.drain(std::time::Duration::ZERO).await;
+    let message = world.chat.message(&world.owner, thread, accepted.message_id).await.unwrap();
+    assert_eq!((message.status.as_str(), message.error_code.as_deref()), ("failed", Some("provider_error")));
+    assert!(message.error.unwrap().contains("restarted"));
+    assert_eq!(text_of(&message.parts), "Half an answer ");
+}
+
+#[tokio::test]
+async fn the_only_process_of_an_installation_settles_at_its_start_what_the_last_one_left() {
+    let world = world().await;
+    let thread = world.titled().await;
+    world.upstream.push(Reply::text("Half an answer ").then(Step::Hang));
+    let accepted = world.send(SendTo::Thread(thread), "Hello").await.unwrap();
+    world.streamed(thread, "Half an answer").await;
+    world.chat.beat().await.unwrap();
+    let next = world.other_process();
+    assert_eq!(next.settle_abandoned_turns().await.unwrap(), 1);
+    let message = next.message(&world.owner, thread, accepted.message_id).await.unwrap();
+    assert_eq!((message.status.as_str(), text_of(&message.parts).as_str()), ("failed", "Half an answer "));
+    assert_eq!(next.settle_abandoned_turns().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_turn_of_our_own_is_never_lost_while_it_runs() {
+    let world = world().await;
+    let thread = world.titled().await;
+    world.upstream.push(Reply::hang());
+    world.send(SendTo::Thread(thread), "Hello").await.unwrap();
+    // The database was away for a minute: no beat could be written.
+    sqlx::query("UPDATE app.generations SET heartbeat_at = heartbeat_at - interval '60 seconds'")
+        .execute(&world.db.app)
+        .await
+        .unwrap();
+    let mut suspects = LostTurns::default();
+    for _ in 0..3 {
+        assert_eq!(world.chat.settle_lost_turns(&mut suspects).await.unwrap(), 0);
+    }
+    world.chat.stop(&world.owner, thread).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_turn_that_shows_signs_of_life_again_is_left_alone() {
     let world = world().await;
     let thread = world.titled().await;
