@@ -20,9 +20,9 @@ const TOPICS: usize = 1_000;
 const VOCABULARY: usize = 40_000;
 
 const COMMON: [&str; 40] = [
-    "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "as", "was", "with", "be", "by", "on", "not", "he", "this", "are",
-    "or", "his", "from", "at", "which", "but", "have", "an", "had", "they", "you", "were", "their", "one", "all", "we", "can", "her",
-    "has", "there",
+    "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "as", "was", "with", "be", "by", "on", "not", "he",
+    "this", "are", "or", "his", "from", "at", "which", "but", "have", "an", "had", "they", "you", "were", "their",
+    "one", "all", "we", "can", "her", "has", "there",
 ];
 
 /// xorshift64*, seeded through splitmix64.
@@ -69,20 +69,30 @@ pub(crate) struct Language {
 
 impl Language {
     pub(crate) fn new() -> Self {
-        const ONSETS: [&str; 20] = ["b", "c", "d", "f", "g", "h", "l", "m", "n", "p", "r", "s", "t", "v", "w", "br", "st", "tr", "pl", "ch"];
-        const RHYMES: [&str; 18] = ["a", "e", "i", "o", "u", "an", "er", "in", "on", "al", "ent", "ist", "or", "ure", "ate", "ick", "oom", "ain"];
+        const ONSETS: [&str; 20] =
+            ["b", "c", "d", "f", "g", "h", "l", "m", "n", "p", "r", "s", "t", "v", "w", "br", "st", "tr", "pl", "ch"];
+        const RHYMES: [&str; 18] = [
+            "a", "e", "i", "o", "u", "an", "er", "in", "on", "al", "ent", "ist", "or", "ure", "ate", "ick", "oom",
+            "ain",
+        ];
         let mut random = Random::new(1);
         let mut words: Vec<String> = COMMON.iter().map(|word| (*word).to_owned()).collect();
         let mut known: std::collections::HashSet<String> = words.iter().cloned().collect();
         while words.len() < VOCABULARY {
             let syllables = 2 + random.below(3);
-            let word: String = (0..syllables).map(|_| format!("{}{}", ONSETS[random.below(20)], RHYMES[random.below(18)])).collect();
+            let word: String =
+                (0..syllables).map(|_| format!("{}{}", ONSETS[random.below(20)], RHYMES[random.below(18)])).collect();
             if known.insert(word.clone()) {
                 words.push(word);
             }
         }
         let mut sum = 0.0;
-        let cumulative = (0..VOCABULARY).map(|rank| { sum += 1.0 / (rank as f64 + 2.7).powf(1.05); sum }).collect();
+        let cumulative = (0..VOCABULARY)
+            .map(|rank| {
+                sum += 1.0 / (rank as f64 + 2.7).powf(1.05);
+                sum
+            })
+            .collect();
         let centres = (0..TOPICS).map(|_| std::array::from_fn(|_| random.normal())).collect();
         let projection = (0..DIMENSIONS).map(|_| std::array::from_fn(|_| random.normal())).collect();
         Self { words, cumulative, centres, projection }
@@ -119,7 +129,11 @@ impl Language {
         let topic = random.below(TOPICS);
         let length = 1 + random.below(8);
         let words: Vec<&str> = (0..length)
-            .map(|place| if place > 0 && random.below(10) < 4 { self.word(random) } else { self.topic_word(topic, random) })
+            .map(
+                |place| {
+                    if place > 0 && random.below(10) < 4 { self.word(random) } else { self.topic_word(topic, random) }
+                },
+            )
             .collect();
         (topic, words.join(" "))
     }
@@ -155,14 +169,22 @@ pub(crate) async fn organization(app: &PgPool, corpus: &PgPool, language: &Langu
         let mut random = Random::new(seed * 1_000_003 + file as u64);
         let topic = language.topic(&mut random);
         let passages: Vec<String> = (0..PASSAGES_PER_FILE).map(|_| language.passage(topic, &mut random)).collect();
-        let vectors: Vec<Vector> = (0..PASSAGES_PER_FILE).map(|_| Vector::from(language.vector(topic, &mut random))).collect();
+        let vectors: Vec<Vector> =
+            (0..PASSAGES_PER_FILE).map(|_| Vector::from(language.vector(topic, &mut random))).collect();
         document(app, corpus, org, &format!("Document {file}"), &passages, Some(&vectors)).await;
     }
     org
 }
 
 /// Stores one searchable document, as indexing leaves it.
-pub(crate) async fn document(app: &PgPool, corpus: &PgPool, org: OrgId, title: &str, passages: &[String], vectors: Option<&[Vector]>) -> FileId {
+pub(crate) async fn document(
+    app: &PgPool,
+    corpus: &PgPool,
+    org: OrgId,
+    title: &str,
+    passages: &[String],
+    vectors: Option<&[Vector]>,
+) -> FileId {
     let (file, ids) = (FileId::new(), (0..passages.len()).map(|_| Uuid::now_v7()).collect::<Vec<_>>());
     sqlx::query(
         "INSERT INTO app.files (id, org_id, storage_key, file_name, content_type, size, purpose, state, upload_deadline,
@@ -218,7 +240,9 @@ pub(crate) async fn document(app: &PgPool, corpus: &PgPool, org: OrgId, title: &
     .execute(&mut *transaction)
     .await
     .expect("insert passages");
-    tale_knowledge::keyword::log_changes(&mut transaction, org, &[tale_knowledge::keyword::Change::File(file)]).await.expect("log");
+    tale_knowledge::keyword::log_changes(&mut transaction, org, &[tale_knowledge::keyword::Change::File(file)])
+        .await
+        .expect("log");
     transaction.commit().await.expect("commit");
     file
 }

@@ -36,8 +36,15 @@ impl Collection {
             grades.entry(row[0].clone()).or_default().insert(row[1].clone(), row[2].parse().expect("a grade"));
         }
         Self {
-            documents: rows(folder, "documents.tsv").into_iter().map(|row| (row[0].clone(), row[1].clone(), row[2].clone())).collect(),
-            queries: rows(folder, "queries.tsv").into_iter().map(|row| (row[0].clone(), row[1].clone())).filter(|(id, _)| grades.contains_key(id)).collect(),
+            documents: rows(folder, "documents.tsv")
+                .into_iter()
+                .map(|row| (row[0].clone(), row[1].clone(), row[2].clone()))
+                .collect(),
+            queries: rows(folder, "queries.tsv")
+                .into_iter()
+                .map(|row| (row[0].clone(), row[1].clone()))
+                .filter(|(id, _)| grades.contains_key(id))
+                .collect(),
             grades,
         }
     }
@@ -71,11 +78,16 @@ fn plain(collection: &Collection, stemmed: bool) -> f64 {
     let id = schema.add_text_field("id", STRING | STORED);
     let text = schema.add_text_field(
         "text",
-        TextOptions::default().set_indexing_options(TextFieldIndexing::default().set_tokenizer("default").set_index_option(IndexRecordOption::WithFreqs)),
+        TextOptions::default().set_indexing_options(
+            TextFieldIndexing::default().set_tokenizer("default").set_index_option(IndexRecordOption::WithFreqs),
+        ),
     );
     let index = Index::create_in_ram(schema.build());
     let mut writer: IndexWriter = index.writer(50_000_000).expect("a writer");
-    let mut analyzer = TextAnalyzer::builder(SimpleTokenizer::default()).filter(RemoveLongFilter::limit(40)).filter(LowerCaser).build();
+    let mut analyzer = TextAnalyzer::builder(SimpleTokenizer::default())
+        .filter(RemoveLongFilter::limit(40))
+        .filter(LowerCaser)
+        .build();
     let stemmer = frostem::Stemmer::new(frostem::Algorithm::English);
     let mut tokens = |text: &str| {
         let mut list: Vec<Token> = Vec::new();
@@ -105,7 +117,8 @@ fn plain(collection: &Collection, stemmed: bool) -> f64 {
                 (Occur::Should, Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)) as Box<dyn Query>)
             })
             .collect();
-        let best = searcher.search(&BooleanQuery::new(clauses), &TopDocs::with_limit(DEPTH).order_by_score()).expect("search");
+        let best =
+            searcher.search(&BooleanQuery::new(clauses), &TopDocs::with_limit(DEPTH).order_by_score()).expect("search");
         best.into_iter()
             .map(|(_, address)| {
                 let document: TantivyDocument = searcher.doc(address).expect("a document");
@@ -124,7 +137,15 @@ async fn ours(collection: &Collection) -> f64 {
     for (name, title, body) in &collection.documents {
         // a document without a text of its own is its title; no passage is empty
         let (title, body) = if body.trim().is_empty() { ("", title) } else { (title.as_str(), body) };
-        let file = corpus::document(&db.app, &db.knowledge, org, if title.is_empty() { " " } else { title }, std::slice::from_ref(body), None).await;
+        let file = corpus::document(
+            &db.app,
+            &db.knowledge,
+            org,
+            if title.is_empty() { " " } else { title },
+            std::slice::from_ref(body),
+            None,
+        )
+        .await;
         names.insert(file.0, name.clone());
     }
     let keyword = Keyword::new(db.knowledge.clone(), folder.path());

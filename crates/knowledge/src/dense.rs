@@ -20,7 +20,7 @@ use crate::store::search::{self as store, GraphSearch, Near};
 /// Widest vectors that the graph index takes.
 pub const MAX_INDEXED_DIMENSIONS: u32 = 4_000;
 /// Candidates that one descent of the graph keeps. Measured in `bench/search.md`.
-const EFFORT: u32 = 100;
+const EFFORT: u32 = 80;
 /// Entries that a filtered graph search may visit.
 const MOST_VISITS: u32 = 40_000;
 /// Counting an organization's passages stops here.
