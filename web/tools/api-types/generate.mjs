@@ -20,4 +20,7 @@ for (const operations of Object.values(contract.paths)) {
 		if (operation && typeof operation === 'object') delete operation.operationId;
 }
 const types = astToString(await openapiTS(contract));
-writeFileSync(target, `/* Generated from the API contract (sha256 ${digest}) by \`make openapi\`. Do not edit. */\n\n${types}`);
+writeFileSync(
+	target,
+	`/* Generated from the API contract (sha256 ${digest}) by \`make openapi\`. Do not edit. */\n\n${types}`
+);
