@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
-use sqlx::PgConnection;
 use tale_core::ids::{FileId, MessageId, ThreadId};
 use tale_core::limits::MAX_MESSAGE_CHARS;
 use tale_core::{Code, Problem};
@@ -19,7 +18,7 @@ use tale_models::wire::Effort;
 use crate::message;
 use crate::parts::{Part, readable};
 use crate::service::{Chat, Inner, Owner};
-use crate::store::messages::NewMessage;
+use crate::store::messages::NewPair;
 use crate::store::threads::NewThread;
 use crate::store::{generations, messages, threads};
 use crate::thread::{announce, in_progress, not_found};
@@ -311,7 +310,19 @@ impl Chat {
                 held.parent_id
             }
         };
-        insert_pair(&mut tx, owner, accepted, parent, parts, now).await?;
+        let pair = NewPair {
+            question: accepted.user_message_id,
+            reply: accepted.message_id,
+            org: owner.org,
+            thread,
+            parent,
+            parts,
+            search_text: &readable(parts),
+            model: &accepted.model,
+            provider_slug: &accepted.provider_slug,
+            now,
+        };
+        messages::insert_pair(&mut tx, &pair).await?;
         if !generations::claim(&mut tx, owner.org, thread, accepted.message_id, inner.owner, now).await? {
             return Err(in_progress());
         }
@@ -417,42 +428,6 @@ fn remembered(hash: &[u8], answer: serde_json::Value, key: &IdempotencyKey) -> R
         },
         true,
     ))
-}
-
-async fn insert_pair(
-    conn: &mut PgConnection,
-    owner: &Owner,
-    accepted: &Accepted,
-    parent: Option<MessageId>,
-    parts: &[Part],
-    now: chrono::DateTime<chrono::Utc>,
-) -> sqlx::Result<()> {
-    let question = NewMessage {
-        id: accepted.user_message_id,
-        org: owner.org,
-        thread: accepted.thread_id,
-        parent,
-        role: "user",
-        status: "complete",
-        parts,
-        search_text: &readable(parts),
-        model: None,
-        provider_slug: None,
-        now,
-    };
-    messages::insert(&mut *conn, &question).await?;
-    let reply = NewMessage {
-        id: accepted.message_id,
-        parent: Some(accepted.user_message_id),
-        role: "assistant",
-        status: "pending",
-        parts: &[],
-        search_text: "",
-        model: Some(&accepted.model),
-        provider_slug: Some(&accepted.provider_slug),
-        ..question
-    };
-    messages::insert(conn, &reply).await
 }
 
 fn writable(archived: bool) -> Result<(), Problem> {

@@ -132,10 +132,8 @@ pub(crate) fn checked_title(title: &str) -> Result<String, Problem> {
 
 /// Tells the owner's tabs that a chat changed.
 pub(crate) async fn announce(conn: &mut PgConnection, owner: &Owner, id: ThreadId) -> sqlx::Result<()> {
-    for topic in [Topic::Thread, Topic::Threads] {
-        hints::notify(&mut *conn, &Hint { org: owner.org, topic, id: Some(id.0), user: Some(owner.user) }).await?;
-    }
-    Ok(())
+    let hint = |topic| Hint { org: owner.org, topic, id: Some(id.0), user: Some(owner.user) };
+    hints::notify_all(conn, &[hint(Topic::Thread), hint(Topic::Threads)]).await
 }
 
 async fn record(

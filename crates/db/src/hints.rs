@@ -100,6 +100,21 @@ pub async fn notify(conn: &mut PgConnection, hint: &Hint) -> Result<(), sqlx::Er
     Ok(())
 }
 
+/// Like [`notify`] for several hints, in one statement.
+///
+/// # Errors
+/// The database's, when the statement fails.
+pub async fn notify_all(conn: &mut PgConnection, hints: &[Hint]) -> Result<(), sqlx::Error> {
+    let payloads: Result<Vec<String>, _> = hints.iter().map(serde_json::to_string).collect();
+    let payloads = payloads.map_err(|error| sqlx::Error::Encode(error.into()))?;
+    sqlx::query("SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload")
+        .bind(CHANNEL)
+        .bind(payloads)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
 /// What a subscriber sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HintEvent {

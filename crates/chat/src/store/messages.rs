@@ -29,36 +29,38 @@ pub(crate) struct MessageRow {
     pub done_at: Option<DateTime<Utc>>,
 }
 
-pub(crate) struct NewMessage<'a> {
-    pub id: MessageId,
+/// A question and the reply that will answer it.
+pub(crate) struct NewPair<'a> {
+    pub question: MessageId,
+    pub reply: MessageId,
     pub org: OrgId,
     pub thread: ThreadId,
     pub parent: Option<MessageId>,
-    pub role: &'a str,
-    pub status: &'a str,
     pub parts: &'a [Part],
     pub search_text: &'a str,
-    pub model: Option<&'a str>,
-    pub provider_slug: Option<&'a str>,
+    pub model: &'a str,
+    pub provider_slug: &'a str,
     pub now: DateTime<Utc>,
 }
 
-pub(crate) async fn insert(conn: &mut PgConnection, new: &NewMessage<'_>) -> sqlx::Result<()> {
+/// Stores a question and its pending reply in one statement.
+pub(crate) async fn insert_pair(conn: &mut PgConnection, pair: &NewPair<'_>) -> sqlx::Result<()> {
     sqlx::query(
-        "INSERT INTO app.messages (id, org_id, thread_id, parent_id, role, status, parts, search_text, model, provider_slug, created_at, done_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, CASE WHEN $6 = 'pending' THEN NULL ELSE $11 END)",
+        "INSERT INTO app.messages (id, org_id, thread_id, parent_id, role, status, parts, search_text, model, provider_slug,
+                                   created_at, done_at)
+         VALUES ($1, $3, $4, $5, 'user', 'complete', $6, $7, NULL, NULL, $10, $10),
+                ($2, $3, $4, $1, 'assistant', 'pending', '[]'::jsonb, '', $8, $9, $10, NULL)",
     )
-    .bind(new.id)
-    .bind(new.org)
-    .bind(new.thread)
-    .bind(new.parent)
-    .bind(new.role)
-    .bind(new.status)
-    .bind(Json(new.parts))
-    .bind(new.search_text)
-    .bind(new.model)
-    .bind(new.provider_slug)
-    .bind(new.now)
+    .bind(pair.question)
+    .bind(pair.reply)
+    .bind(pair.org)
+    .bind(pair.thread)
+    .bind(pair.parent)
+    .bind(Json(pair.parts))
+    .bind(pair.search_text)
+    .bind(pair.model)
+    .bind(pair.provider_slug)
+    .bind(pair.now)
     .execute(conn)
     .await?;
     Ok(())

@@ -35,7 +35,10 @@ pub(crate) async fn load(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan) ->
     let mut conn = chat.db.acquire().await?;
     let rows = messages::path(&mut conn, turn.org, turn.thread, turn.message).await?;
     drop(conn);
-    let reach = Reach::chat(turn.org, Some(plan.user), chat.lineage(turn.org, turn.thread).await);
+    // Only attachments need the chats that this one was forked from.
+    let attached = rows.iter().flat_map(|row| &row.parts.0).any(|part| matches!(part, Part::Attachment { .. }));
+    let lineage = if attached { chat.lineage(turn.org, turn.thread).await } else { vec![turn.thread] };
+    let reach = Reach::chat(turn.org, Some(plan.user), lineage);
     let mut blocks = Vec::with_capacity(rows.len());
     for row in rows.iter().filter(|row| row.id != turn.message) {
         if is_reply(row) {

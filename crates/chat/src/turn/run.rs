@@ -96,21 +96,17 @@ async fn admitted<'a>(chat: &'a Inner, turn: &LiveTurn) -> Option<tokio::sync::S
 }
 
 async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, book: &mut Book) -> Ending {
-    let history = tokio::select! {
+    let read = async { tokio::try_join!(history::load(chat, turn, plan), chat.identity.preferences(&plan.caller)) };
+    let read = tokio::select! {
         () = turn.cancel.cancelled() => return Ending::cancelled(),
-        history = history::load(chat, turn, plan) => history,
+        read = read => read,
     };
-    let history = match history {
-        Ok(history) => history,
+    let (history, preferences) = match read {
+        Ok(read) => read,
         Err(problem) => return Ending::failed(ModelErrorCode::Generic, problem.message.into_owned()),
     };
-    let personal = match chat.identity.preferences(&plan.caller).await {
-        Ok(preferences) => {
-            let on = preferences.instructions_enabled == Some(true) && !preferences.instructions.trim().is_empty();
-            on.then_some(preferences.instructions)
-        }
-        Err(problem) => return Ending::failed(ModelErrorCode::Generic, problem.message.into_owned()),
-    };
+    let on = preferences.instructions_enabled == Some(true) && !preferences.instructions.trim().is_empty();
+    let personal = on.then_some(preferences.instructions);
     let tools = plan.model.capabilities.tools;
     let system =
         system(&PromptFacts { personal: personal.as_deref(), locale: &plan.locale, now: chat.clock.now(), tools });

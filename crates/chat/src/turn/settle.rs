@@ -154,8 +154,6 @@ async fn store(
 }
 
 async fn announce(conn: &mut sqlx::PgConnection, turn: &LiveTurn, user: UserId) -> sqlx::Result<()> {
-    for topic in [Topic::Thread, Topic::Threads] {
-        hints::notify(conn, &Hint { org: turn.org, topic, id: Some(turn.thread.0), user: Some(user) }).await?;
-    }
-    Ok(())
+    let hint = |topic| Hint { org: turn.org, topic, id: Some(turn.thread.0), user: Some(user) };
+    hints::notify_all(conn, &[hint(Topic::Thread), hint(Topic::Threads)]).await
 }
