@@ -71,6 +71,11 @@ impl Client {
         }
     }
 
+    /// The session's token.
+    pub fn cookie(&self) -> Option<&str> {
+        self.cookie.as_deref()
+    }
+
     /// The same with another or one more header.
     pub fn with(mut self, name: &'static str, value: &str) -> Self {
         self.headers.retain(|(existing, _)| *existing != name);

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::stage::Stage;
 
 struct Port {
-    _stage: Stage,
+    stage: Stage,
     address: std::net::SocketAddr,
     stop: Stop,
     serving: tokio::task::JoinHandle<()>,
@@ -28,7 +28,7 @@ impl Port {
             budget: Duration::from_secs(20),
         };
         let serving = tokio::spawn(tale_http::serve(listener, stage.world.router.clone(), stop.clone()));
-        Self { _stage: stage, address, stop, serving }
+        Self { stage, address, stop, serving }
     }
 
     /// Sends bytes and reads until the server closes.
@@ -141,4 +141,61 @@ async fn draining_lets_requests_finish_and_then_closes_the_port() {
     assert_eq!(status(&String::from_utf8_lossy(&answer)), 400, "the running request was answered");
     port.serving.await.unwrap();
     assert!(TcpStream::connect(port.address).await.is_err());
+}
+
+/// Reads until the text holds a word.
+async fn until(socket: &mut TcpStream, word: &str) -> String {
+    let mut text = Vec::new();
+    let mut piece = [0; 4096];
+    while !String::from_utf8_lossy(&text).contains(word) {
+        let read = tokio::time::timeout(Duration::from_secs(20), socket.read(&mut piece))
+            .await
+            .expect("bytes within 20 seconds")
+            .unwrap();
+        assert!(read > 0, "the stream ended before `{word}`: {}", String::from_utf8_lossy(&text));
+        text.extend_from_slice(&piece[..read]);
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[tokio::test]
+async fn a_live_stream_leaves_its_connection_and_ends_with_its_reader() {
+    let mut port = Port::open().await;
+    let listeners = port.stage.world.app.listeners().clone();
+    let cookie = port.stage.owner.cookie().unwrap().to_owned();
+    let org = port.stage.org.clone();
+    let head = move |connection: &str| {
+        format!(
+            "GET /events?orgId={} HTTP/1.1\r\nhost: localhost:3000\r\n{connection}cookie: tale_session={cookie}\r\n\r\n",
+            org
+        )
+    };
+    // On a connection that was used before, as browsers do it.
+    let mut socket = TcpStream::connect(port.address).await.unwrap();
+    socket.write_all(b"GET /ping HTTP/1.1\r\nhost: t\r\n\r\n").await.unwrap();
+    until(&mut socket, "pong").await;
+    socket.write_all(head("").as_bytes()).await.unwrap();
+    let answer = until(&mut socket, "event: hello\ndata: {}\n\n").await;
+    assert!(
+        answer.starts_with("HTTP/1.0 200 OK\r\n") && !answer.to_lowercase().contains("transfer-encoding"),
+        "{answer}"
+    );
+    assert_eq!(listeners.count(), 1);
+    port.stage.post("chat/threads", serde_json::json!({})).await.expect(201);
+    assert!(until(&mut socket, "event: hint").await.ends_with("\n\n"));
+    drop(socket);
+    let mut second = TcpStream::connect(port.address).await.unwrap();
+    second.write_all(head("connection: keep-alive\r\n").as_bytes()).await.unwrap();
+    until(&mut second, "event: hello").await;
+    // The first one's end is seen by then, or by the next thing that is told.
+    while listeners.count() != 1 {
+        port.stage.post("chat/threads", serde_json::json!({})).await.expect(201);
+        tokio::task::yield_now().await;
+    }
+    port.stop.drain.cancel();
+    port.stop.close.cancel();
+    let mut rest = Vec::new();
+    tokio::time::timeout(Duration::from_secs(20), second.read_to_end(&mut rest)).await.unwrap().unwrap();
+    port.serving.await.unwrap();
+    assert_eq!(listeners.count(), 0);
 }
