@@ -4,6 +4,7 @@ mod cli;
 mod dev;
 mod limits;
 mod logging;
+mod memory;
 mod platform;
 mod plugs;
 mod signals;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == tale_extract::process::SUBCOMMAND) {
         return tale_extract::process::child_main(arguments);
     }
+    memory::give_back();
     let cli = Cli::parse();
     let env = tale_env::ProcessEnv;
     if let Err(problem) = logging::start(&env) {
