@@ -237,7 +237,16 @@ impl From<sqlx::Error> for Problem {
             }
             _ => false,
         };
-        if unreachable {
+        // 53100: the disk is full. The sentence is for whoever can free some.
+        let full = error.as_database_error().is_some_and(|db| db.code().as_deref() == Some("53100"));
+        if full {
+            Self::new(
+                Code::DatabaseUnavailable,
+                "The disk of the database is full, so nothing can be stored. Free some space there, then try again.",
+            )
+            .retry_after(Duration::from_secs(60))
+            .because(error)
+        } else if unreachable {
             Self::new(
                 Code::DatabaseUnavailable,
                 "The database cannot be reached right now. Nothing was changed; try again in a moment.",
