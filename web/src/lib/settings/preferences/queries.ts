@@ -21,14 +21,22 @@ export function applyPreferences(preferences: Preferences): void {
 	if (preferences.locale && preferences.locale !== locale.current) locale.set(preferences.locale);
 }
 
+/** Saves go one after another: each sends the whole object and must not undo the one before. */
+let saving: Promise<unknown> = Promise.resolve();
+
 /** Saves some of the preferences; the server takes the whole object, so the rest is read first. */
-export async function savePreferences(orgId: string, change: Partial<Preferences>): Promise<Preferences> {
-	const query = preferencesQuery(orgId);
-	const saved = await queryClient.ensureQueryData(query);
-	const body = { ...saved, ...change };
-	const next = await send(api.PUT('/api/app/preferences', { params: { query: { orgId } }, body }));
-	queryClient.setQueryData(query.queryKey, next ?? body);
-	return next ?? body;
+export function savePreferences(orgId: string, change: Partial<Preferences>): Promise<Preferences> {
+	const save = saving.then(async () => {
+		const query = preferencesQuery(orgId);
+		const body = { ...(await queryClient.ensureQueryData(query)), ...change };
+		// Sent to its end even when the page is reloaded meanwhile.
+		const request = { params: { query: { orgId } }, body, keepalive: true };
+		const next = await send(api.PUT('/api/app/preferences', request));
+		queryClient.setQueryData(query.queryKey, next ?? body);
+		return next ?? body;
+	});
+	saving = save.catch(() => undefined);
+	return save;
 }
 
 /** Applies a theme or language at once and saves it behind the scenes. */
