@@ -87,7 +87,20 @@ pub enum SendTo {
     Thread(ThreadId),
 }
 
+/// A checked send on its way into the database.
+struct Sending {
+    owner: Owner,
+    to: SendTo,
+    place: Place,
+    request: SendRequest,
+    parts: Vec<Part>,
+    held: Vec<FileId>,
+    accepted: Accepted,
+    key: Option<IdempotencyKey>,
+}
+
 /// Where in the tree the new turn hangs.
+#[derive(Clone, Copy)]
 enum Place {
     /// After the version on screen.
     End,
@@ -249,8 +262,37 @@ impl Chat {
         if !content.is_empty() {
             parts.push(Part::text(content));
         }
-        let untitled = self.commit(owner, to, place, &request, &parts, &held, &accepted, key).await?;
-        self.launch(owner, accepted.clone(), request, model, untitled);
+        let sending = Sending { owner: owner.clone(), to, place, request, parts, held, accepted, key: key.cloned() };
+        let chat = self.clone();
+        // A task of its own: a client that hangs up between the commit and the start of the turn
+        // must not leave a turn behind that nobody runs.
+        let accepting = tokio::spawn(async move { chat.accept(sending, model).await });
+        accepting.await.map_err(Problem::internal)?
+    }
+
+    /// Commits an accepted send and starts its turn, detached from the connection.
+    async fn accept(&self, sending: Sending, model: ResolvedModel) -> Result<Accepted, Problem> {
+        let inner = self.0.clone();
+        let accepted = sending.accepted.clone();
+        let turn = Arc::new(LiveTurn::new(sending.owner.org, accepted.thread_id, accepted.message_id));
+        let untitled = match self.commit(&sending, &turn).await {
+            Ok(untitled) => untitled,
+            Err(problem) => {
+                inner.live.remove(&turn);
+                return Err(problem);
+            }
+        };
+        let plan = TurnPlan {
+            user: sending.owner.user,
+            caller: sending.owner.caller,
+            model,
+            effort: sending.request.effort,
+            max_output_tokens: sending.request.max_output_tokens,
+            locale: sending.request.locale.unwrap_or_else(|| "en".to_owned()),
+            untitled,
+        };
+        let task = run::guarded(inner.clone(), turn, plan);
+        inner.tasks.spawn(task);
         Ok(accepted)
     }
 
@@ -265,23 +307,13 @@ impl Chat {
     }
 
     /// Everything of an accepted send in one transaction. Returns whether the chat needs a title.
-    #[expect(clippy::too_many_arguments, reason = "the pieces of one transaction, used in one place")]
-    async fn commit(
-        &self,
-        owner: &Owner,
-        to: SendTo,
-        place: Place,
-        request: &SendRequest,
-        parts: &[Part],
-        held: &[FileId],
-        accepted: &Accepted,
-        key: Option<&IdempotencyKey>,
-    ) -> Result<bool, Problem> {
+    async fn commit(&self, sending: &Sending, turn: &Arc<LiveTurn>) -> Result<bool, Problem> {
+        let Sending { owner, request, parts, held, accepted, .. } = sending;
         let inner = &self.0;
         let now = inner.clock.now();
         let thread = accepted.thread_id;
         let mut tx = inner.db.begin().await?;
-        if to == SendTo::New {
+        if sending.to == SendTo::New {
             let new = NewThread {
                 id: thread,
                 org: owner.org,
@@ -300,7 +332,7 @@ impl Chat {
         if row.running {
             return Err(in_progress());
         }
-        let parent = match place {
+        let parent = match sending.place {
             Place::End => row.active_leaf,
             Place::Beside(message) => {
                 let held = messages::find(&mut tx, owner.org, thread, message)
@@ -326,11 +358,13 @@ impl Chat {
         if !generations::claim(&mut tx, owner.org, thread, accepted.message_id, inner.owner, now).await? {
             return Err(in_progress());
         }
+        // Before the commit, because its hint makes tabs look for the turn at once.
+        inner.live.insert(turn.clone());
         threads::touch(&mut tx, owner.org, thread, accepted.message_id, request.effort.map(effort_text), now).await?;
         if !held.is_empty() {
             Knowledge::hold_attachments(&mut tx, &owner.caller, thread, held).await?;
         }
-        if let Some(key) = key {
+        if let Some(key) = &sending.key {
             let answer = serde_json::to_value(accepted).map_err(Problem::internal)?;
             crate::store::idempotency::insert(
                 &mut tx,
@@ -346,24 +380,6 @@ impl Chat {
         announce(&mut tx, owner, thread).await?;
         tx.commit().await?;
         Ok(row.title.is_none())
-    }
-
-    /// Starts the turn, detached from the connection.
-    fn launch(&self, owner: &Owner, accepted: Accepted, request: SendRequest, model: ResolvedModel, untitled: bool) {
-        let inner = self.0.clone();
-        let turn = Arc::new(LiveTurn::new(owner.org, accepted.thread_id, accepted.message_id));
-        inner.live.insert(turn.clone());
-        let plan = TurnPlan {
-            caller: owner.caller.clone(),
-            user: owner.user,
-            model,
-            effort: request.effort,
-            max_output_tokens: request.max_output_tokens,
-            locale: request.locale.unwrap_or_else(|| "en".to_owned()),
-            untitled,
-        };
-        let task = run::guarded(inner.clone(), turn, plan);
-        inner.tasks.spawn(task);
     }
 
     /// Asks a running turn to stop (CHT-107 … CHT-109). Returns the reply's id.

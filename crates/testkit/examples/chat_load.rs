@@ -48,6 +48,8 @@ async fn main() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let app = axum::Router::new().route("/v1/chat/completions", post(complete)).with_state(upstream.clone());
+    // Without a pause for small segments, as providers run theirs.
+    let listener = axum::serve::ListenerExt::tap_io(listener, |stream| stream.set_nodelay(true).unwrap());
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
 
     let data = tempfile::tempdir().unwrap();
