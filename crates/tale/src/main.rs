@@ -15,11 +15,6 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command, Role};
 
-/// The system's allocator leaves holes between what ten thousand streams keep and the buffers their
-/// connections gave back: 13 KiB for each where 4 KiB are in use (bench/events.md).
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     // The extractor's child process: nothing else of the program may start in it.
