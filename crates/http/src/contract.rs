@@ -121,7 +121,7 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
     let browser = path.starts_with("/api/app") || path.starts_with("/api/auth") || path == "/events";
     let name = camel(operation["operationId"].as_str().unwrap_or_default(), browser.then_some("app"));
     operation["operationId"] = json!(name);
-    for tag in operation["tags"].as_array_mut().into_iter().flatten().filter(|_| browser) {
+    for tag in list(operation, "tags").iter_mut().filter(|_| browser) {
         let group = tag.as_str().unwrap_or_default();
         *tag = json!(format!("app: {}", group.strip_prefix("app: ").unwrap_or(group)));
     }
@@ -136,7 +136,7 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
             "name": "X-Organization-Slug", "in": "header", "required": false, "schema": { "type": "string" },
             "description": "The organization to act in; needed when the key's person belongs to several.",
         });
-        match operation["parameters"].as_array_mut() {
+        match operation.get_mut("parameters").and_then(Value::as_array_mut) {
             Some(parameters) => parameters.push(slug),
             None => operation["parameters"] = json!([slug]),
         }
@@ -144,7 +144,7 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
         operation["security"] = json!([{ "session": [] }]);
     }
     // A parameter is absent, never null.
-    for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+    for parameter in list(operation, "parameters") {
         if let Some([word, _]) = parameter["schema"]["type"].as_array().map(Vec::as_slice) {
             parameter["schema"]["type"] = word.clone();
         }
@@ -175,6 +175,11 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
             operation["responses"][status] = json!({ "$ref": format!("#/components/responses/{name}") });
         }
     }
+}
+
+/// A list of an operation; empty when it has none. (Indexing would leave a `null` behind.)
+fn list<'a>(operation: &'a mut Value, name: &str) -> &'a mut [Value] {
+    operation.get_mut(name).and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
 }
 
 /// `list_members` as `listMembers`, or `appListMembers`.

@@ -297,7 +297,7 @@ async fn retry_indexing(
 }
 
 /// The bytes of a document; one byte range is honoured.
-#[utoipa::path(get, path = "/api/app/documents/{id}/content", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query), ContentQuery), responses((status = 200, content_type = "application/octet-stream"), (status = 206), (status = 304), (status = 416)), operation_id = "read_document_content")]
+#[utoipa::path(get, path = "/api/app/documents/{id}/content", tag = "documents", params(("id" = String, Path), ("orgId" = Option<String>, Query), ContentQuery), responses((status = 200, content_type = "*/*"), (status = 206), (status = 304), (status = 416)), operation_id = "read_document_content")]
 async fn content(
     State(app): State<App>,
     Member(caller): Member,

@@ -114,7 +114,7 @@ async fn create(
 }
 
 /// The bytes of one's own upload or of a document's file; one byte range is honoured.
-#[utoipa::path(get, path = "/api/app/files/{fileId}/content", tag = "documents", params(("fileId" = String, Path), ("orgId" = Option<String>, Query), ContentQuery), responses((status = 200, content_type = "application/octet-stream"), (status = 206), (status = 304), (status = 416)), operation_id = "read_file_content")]
+#[utoipa::path(get, path = "/api/app/files/{fileId}/content", tag = "documents", params(("fileId" = String, Path), ("orgId" = Option<String>, Query), ContentQuery), responses((status = 200, content_type = "*/*"), (status = 206), (status = 304), (status = 416)), operation_id = "read_file_content")]
 async fn content(
     State(app): State<App>,
     Member(caller): Member,

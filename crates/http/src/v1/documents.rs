@@ -258,7 +258,7 @@ async fn delete(
 }
 
 /// The bytes of a document; one byte range is honoured.
-#[utoipa::path(get, path = "/documents/{id}/content", tag = "documents", security(("key" = [])), params(("id" = String, Path)), responses((status = 200, content_type = "application/octet-stream"), (status = 206), (status = 304), (status = 416)), operation_id = "get_document_content")]
+#[utoipa::path(get, path = "/documents/{id}/content", tag = "documents", security(("key" = [])), params(("id" = String, Path)), responses((status = 200, content_type = "*/*"), (status = 206), (status = 304), (status = 416)), operation_id = "get_document_content")]
 async fn content(
     State(app): State<App>,
     KeyCaller(caller): KeyCaller,

@@ -73,6 +73,22 @@ fn every_reference_leads_somewhere() {
 }
 
 #[test]
+fn nothing_is_null_but_a_word_among_others() {
+    fn walk(value: &Value, at: &str) {
+        match value {
+            Value::Null => panic!("{at} is null"),
+            Value::Object(fields) => fields
+                .iter()
+                .filter(|(name, _)| !["enum", "default"].contains(&name.as_str()))
+                .for_each(|(name, inner)| walk(inner, &format!("{at}/{name}"))),
+            Value::Array(items) => items.iter().for_each(|item| walk(item, at)),
+            _ => {}
+        }
+    }
+    walk(&tale_http::contract::document(), "");
+}
+
+#[test]
 fn each_door_declares_its_key_its_refusals_and_its_pages() {
     let document = tale_http::contract::document();
     for (path, method, operation) in operations(&document) {

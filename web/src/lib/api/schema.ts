@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 b7966ed3df22937f3d9d10a3e35f2e5ab424849bf156449a5d473d27238d0c73) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 0f43e9b6a5a0c9377e3f0795bf724fd0d2df55ec2b87aa24ba52835fa4bf95ea) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -1633,7 +1633,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/octet-stream": unknown;
+                        "*/*": unknown;
                     };
                 };
                 206: {
@@ -1891,7 +1891,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/octet-stream": unknown;
+                        "*/*": unknown;
                     };
                 };
                 206: {
@@ -3451,7 +3451,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/octet-stream": unknown;
+                        "*/*": unknown;
                     };
                 };
                 206: {
