@@ -13,6 +13,7 @@
 //! ring of 256 events in memory; one statement a second writes all turns of a process.
 
 mod export;
+mod feedback;
 mod follow;
 mod message;
 pub mod parts;
@@ -22,10 +23,11 @@ mod store;
 mod thread;
 pub mod turn;
 
+pub use feedback::Rating;
 pub use follow::Generation;
 pub use message::{Message, Versions};
 pub use parts::{Part, Status, TurnUsage};
 pub use send::{Accepted, IdempotencyKey, MAX_ATTACHMENTS, ModelChoice, SendRequest, SendTo};
 pub use service::{Chat, ChatConfig, LostTurns, Owner};
-pub use thread::{BulkResult, FoundThread, Rating, Thread, ThreadPatch, ThreadQuery};
+pub use thread::{BulkResult, FoundThread, Thread, ThreadPatch, ThreadQuery};
 pub use turn::live::{DeltaKind, TurnEvent, TurnStatus};

@@ -1,4 +1,4 @@
-//! Chats as their owner sees them: list, rename, pin, archive, trash, search, feedback, versions.
+//! Chats as their owner sees them: list, rename, pin, archive, trash, search, versions.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -12,8 +12,8 @@ use tale_governance::audit::{self, AuditEntry};
 
 use crate::message::{self, Message};
 use crate::service::{Chat, Inner, Owner};
-use crate::store::threads::{Feedback, ListFilter, NewThread, ThreadChange, ThreadRow};
-use crate::store::{generations, messages, threads};
+use crate::store::threads::{ListFilter, NewThread, ThreadChange, ThreadRow};
+use crate::store::{feedback, generations, messages, threads};
 
 /// A chat.
 #[derive(Debug, Clone)]
@@ -242,7 +242,7 @@ impl Chat {
         let Some(leaf) = thread.active_leaf else { return Ok(Vec::new()) };
         let rows = messages::path(&mut conn, owner.org, id, leaf).await?;
         let siblings = messages::user_messages(&mut conn, owner.org, id).await?;
-        let ratings = messages::ratings(&mut conn, owner.org, id, owner.user).await?;
+        let ratings = feedback::ratings(&mut conn, owner.org, id, owner.user).await?;
         Ok(message::view(rows, &siblings, &ratings))
     }
 
@@ -393,37 +393,6 @@ impl Chat {
             .collect())
     }
 
-    /// Rates a reply, or withdraws the rating (CHT-136 … CHT-138).
-    ///
-    /// # Errors
-    /// `MESSAGE_NOT_FOUND`, `INVALID_BODY`.
-    pub async fn rate(
-        &self,
-        owner: &Owner,
-        id: ThreadId,
-        message: MessageId,
-        rating: Option<Rating>,
-        comment: Option<&str>,
-    ) -> Result<(), Problem> {
-        if comment.is_some_and(|comment| comment.chars().count() > 2_000) {
-            return Err(Problem::invalid_field("comment", "must be at most 2000 characters"));
-        }
-        let inner = &self.0;
-        let mut tx = inner.db.begin().await?;
-        threads::find(&mut tx, owner.org, owner.user, id).await?.ok_or_else(message::not_found)?;
-        let row = messages::find(&mut tx, owner.org, id, message).await?;
-        row.filter(|row| row.role == "assistant" && row.status != "pending").ok_or_else(message::not_found)?;
-        match rating {
-            Some(rating) => {
-                let feedback = Feedback { message, user: owner.user, rating: rating.text(), comment };
-                threads::rate(&mut tx, owner.org, &feedback, inner.clock.now()).await?;
-            }
-            None => threads::unrate(&mut tx, owner.org, message, owner.user).await?,
-        }
-        tx.commit().await?;
-        Ok(())
-    }
-
     /// Shows the version of a turn that begins with `message` (CHT-122, CHT-123).
     ///
     /// # Errors
@@ -494,24 +463,6 @@ impl Chat {
         let mut conn = self.0.db.acquire().await?;
         threads::set_pick(&mut conn, owner.org, owner.user, pick).await?;
         Ok(())
-    }
-}
-
-/// A thumb.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rating {
-    /// Helpful.
-    Up,
-    /// Not helpful.
-    Down,
-}
-
-impl Rating {
-    fn text(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use sqlx::types::Json;
-use tale_core::ids::{MessageId, OrgId, ThreadId, UserId};
+use tale_core::ids::{MessageId, OrgId, ThreadId};
 
 use crate::parts::{Part, TurnUsage};
 
@@ -148,24 +148,6 @@ pub(crate) async fn newest_leaf(
     .bind(thread)
     .bind(id)
     .fetch_one(conn)
-    .await
-}
-
-/// The person's ratings of the messages of a chat.
-pub(crate) async fn ratings(
-    conn: &mut PgConnection,
-    org: OrgId,
-    thread: ThreadId,
-    user: UserId,
-) -> sqlx::Result<Vec<(MessageId, String)>> {
-    sqlx::query_as(
-        "SELECT f.message_id, f.rating FROM app.message_feedback f JOIN app.messages m ON m.id = f.message_id
-          WHERE m.org_id = $1 AND m.thread_id = $2 AND f.user_id = $3",
-    )
-    .bind(org)
-    .bind(thread)
-    .bind(user)
-    .fetch_all(conn)
     .await
 }
 

@@ -1,4 +1,4 @@
-//! Statements on `app.threads`, `app.chat_picks` and `app.message_feedback`.
+//! Statements on `app.threads` and `app.chat_picks`.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -332,47 +332,6 @@ pub(crate) async fn set_pick(
     .bind(provider)
     .execute(conn)
     .await?;
-    Ok(())
-}
-
-pub(crate) struct Feedback<'a> {
-    pub message: MessageId,
-    pub user: UserId,
-    pub rating: &'a str,
-    pub comment: Option<&'a str>,
-}
-
-/// Stores a rating; model and provider are read from the reply itself (CHT-138).
-pub(crate) async fn rate(
-    conn: &mut PgConnection,
-    org: OrgId,
-    feedback: &Feedback<'_>,
-    now: DateTime<Utc>,
-) -> sqlx::Result<()> {
-    sqlx::query(
-        "INSERT INTO app.message_feedback (message_id, user_id, org_id, rating, comment, model, provider_slug, created_at)
-         SELECT m.id, $3, m.org_id, $4, $5, m.model, m.provider_slug, $6
-           FROM app.messages m WHERE m.org_id = $1 AND m.id = $2
-         ON CONFLICT (message_id, user_id) DO UPDATE SET rating = EXCLUDED.rating, comment = EXCLUDED.comment, created_at = EXCLUDED.created_at",
-    )
-    .bind(org)
-    .bind(feedback.message)
-    .bind(feedback.user)
-    .bind(feedback.rating)
-    .bind(feedback.comment)
-    .bind(now)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-pub(crate) async fn unrate(conn: &mut PgConnection, org: OrgId, message: MessageId, user: UserId) -> sqlx::Result<()> {
-    sqlx::query("DELETE FROM app.message_feedback WHERE org_id = $1 AND message_id = $2 AND user_id = $3")
-        .bind(org)
-        .bind(message)
-        .bind(user)
-        .execute(conn)
-        .await?;
     Ok(())
 }
 
