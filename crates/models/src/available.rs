@@ -125,7 +125,7 @@ impl Models {
             display_name: model.name().to_owned(),
             context_window: model.context_window,
             max_output_tokens: model.max_output_tokens,
-            capabilities: model.capabilities,
+            capabilities: model.offered(),
             demo,
             pricing: model.pricing,
             tier: model.tier,
@@ -200,12 +200,12 @@ impl Models {
             display_name: spec.name().to_owned(),
             context_window: spec.context_window,
             max_output_tokens: spec.max_output_tokens,
-            capabilities: spec.capabilities,
+            capabilities: spec.offered(),
             pricing: spec.pricing,
             demo: one.provider.kind == ProviderKind::Demo,
             credential: credential.map(|credential| credential.id),
             target,
-            facts: facts_of(spec),
+            facts: facts_of(&one.provider, spec),
         })
     }
 
@@ -375,13 +375,16 @@ impl Tier {
 }
 
 /// What the wire must know about a model.
-pub(crate) fn facts_of(spec: &ModelSpec) -> ModelFacts {
+pub(crate) fn facts_of(provider: &Provider, spec: &ModelSpec) -> ModelFacts {
     ModelFacts {
         id: spec.id.clone(),
         max_output_tokens: spec.max_output_tokens,
         reasoning: spec.capabilities.reasoning,
         thinking: spec.thinking,
         xhigh: spec.xhigh,
+        tool_api: spec.tool_api,
+        tools_require_no_reasoning: spec.tools_require_no_reasoning,
+        extra_body: spec.extra_body.over(&provider.extra_body),
     }
 }
 

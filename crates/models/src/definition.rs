@@ -7,7 +7,8 @@ use tale_core::net::{HostPolicy, HostRefused, check_url};
 use tale_core::problem::{Code, Issue, Problem};
 use url::Url;
 
-use crate::wire::{ApiFormat, ListedKind, ListedModel, ThinkingStyle, WireDialect};
+use crate::extra_body::ExtraBody;
+use crate::wire::{ApiFormat, ListedKind, ListedModel, ThinkingStyle, ToolApi, WireDialect};
 
 /// Context window of a model whose provider tells none (MOD-14).
 pub const DEFAULT_CONTEXT_WINDOW: u32 = 128_000;
@@ -187,6 +188,15 @@ pub struct ModelSpec {
     /// Whether an embedding model makes shorter vectors on request.
     #[serde(default, skip_serializing_if = "is_default")]
     pub shortens: bool,
+    /// Over which interface it is called (OpenAI format, MOD-75).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tool_api: ToolApi,
+    /// Whether it takes tools only with reasoning off, and so offers no effort levels.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tools_require_no_reasoning: bool,
+    /// Fields added to the body of its requests, over those of the provider (MOD-76).
+    #[serde(default, skip_serializing_if = "ExtraBody::is_empty")]
+    pub extra_body: ExtraBody,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -210,6 +220,9 @@ impl ModelSpec {
             thinking: ThinkingStyle::Budget,
             xhigh: false,
             shortens: false,
+            tool_api: ToolApi::ChatCompletions,
+            tools_require_no_reasoning: false,
+            extra_body: ExtraBody::default(),
         }
     }
 
@@ -244,6 +257,14 @@ impl ModelSpec {
     #[must_use]
     pub fn serves(&self, purpose: Purpose) -> bool {
         self.purposes.contains(&purpose)
+    }
+
+    /// What a chat with it offers: chats send tools, so a model that takes them only with reasoning
+    /// off has no effort levels to choose.
+    #[must_use]
+    pub fn offered(&self) -> Capabilities {
+        let reasoning = self.capabilities.reasoning && !self.tools_require_no_reasoning;
+        Capabilities { reasoning, ..self.capabilities }
     }
 
     /// The readable name.
@@ -283,6 +304,9 @@ pub struct Provider {
     /// Its models, as far as the definition holds them.
     #[serde(default)]
     pub models: Vec<ModelSpec>,
+    /// Fields added to the body of each request (MOD-76).
+    #[serde(default, skip_serializing_if = "ExtraBody::is_empty")]
+    pub extra_body: ExtraBody,
     /// Grows with every change; 1 for shipped definitions.
     #[serde(default = "first_version")]
     pub version: i64,

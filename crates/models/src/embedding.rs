@@ -21,8 +21,9 @@ use crate::available::embeds;
 use crate::definition::{
     CatalogSource, EmbeddingSupport, MAX_DIMENSIONS, ModelSpec, ProviderKind, Purpose, check_model_id,
 };
+use crate::extra_body::ExtraBody;
 use crate::wire::{EmbeddingRefusal, ModelError, ModelErrorCode, Target};
-use crate::{Models, catalog, changed, store};
+use crate::{Models, changed, store};
 
 /// Most texts of one request, before a provider's own cap is known.
 const MAX_TEXTS: usize = 64;
@@ -351,7 +352,7 @@ impl Models {
         texts: &[String],
         purpose: EmbedPurpose,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let (config, target, send_width) = self.embedding_target(org).await?;
+        let EmbeddingTarget { config, target, send_width, extra } = self.embedding_target(org).await?;
         let key = (target.base.to_string(), config.model.clone());
         let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(texts.len());
         let mut pauses = 0;
@@ -361,7 +362,7 @@ impl Models {
                 tokio::time::sleep_until(until).await;
             }
             let batch = batch_of(&texts[vectors.len()..], learned.cap.unwrap_or(MAX_TEXTS));
-            match self.inner.wire.embed(&target, &config.model, &batch, send_width).await {
+            match self.inner.wire.embed(&target, &config.model, &batch, send_width, &extra).await {
                 Ok(answer) => {
                     if let Some(wrong) = answer.vectors.iter().find(|vector| vector.len() != config.dimensions as usize)
                     {
@@ -398,8 +399,8 @@ impl Models {
         Ok(vectors)
     }
 
-    /// The setting, where to call, and the width to ask for where the model makes shorter vectors.
-    async fn embedding_target(&self, org: OrgId) -> Result<(EmbeddingConfig, Target, Option<u32>), EmbedError> {
+    /// The setting and how its model is called.
+    async fn embedding_target(&self, org: OrgId) -> Result<EmbeddingTarget, EmbedError> {
         let store_error = |error: sqlx::Error| EmbedError::Store(error.into());
         let mut conn = self.inner.pool.acquire().await.map_err(store_error)?;
         let config =
@@ -422,11 +423,20 @@ impl Models {
                 }
                 _ => EmbedError::Store(problem),
             })?;
-        let spec: Option<&ModelSpec> = catalog::shipped_provider(&provider.slug)
-            .and_then(|shipped| shipped.models.iter().find(|model| model.id == config.model));
+        let spec: Option<&ModelSpec> = provider.models.iter().find(|model| model.id == config.model);
         let send_width = spec.filter(|spec| spec.shortens).map(|_| config.dimensions);
-        Ok((config, target, send_width))
+        let extra = spec.map(|spec| spec.extra_body.over(&provider.extra_body)).unwrap_or(provider.extra_body.clone());
+        Ok(EmbeddingTarget { config, target, send_width, extra })
     }
+}
+
+/// How the embedding model is called.
+struct EmbeddingTarget {
+    config: EmbeddingConfig,
+    target: Target,
+    /// The width to ask for, where the model makes shorter vectors.
+    send_width: Option<u32>,
+    extra: ExtraBody,
 }
 
 fn described(config: &EmbeddingConfig) -> serde_json::Value {

@@ -26,6 +26,7 @@ pub mod catalog;
 pub mod credentials;
 pub mod definition;
 pub mod embedding;
+mod extra_body;
 pub mod probe;
 pub mod providers;
 pub mod secret;
@@ -53,11 +54,12 @@ pub use definition::{
     Capabilities, CatalogSource, EmbeddingSupport, ModelSpec, Pricing, Provider, ProviderKind, Purpose, Tier,
 };
 pub use embedding::{EmbedError, EmbedPurpose, EmbeddingCandidate, EmbeddingChanged, EmbeddingConfig};
+pub use extra_body::ExtraBody;
 pub use probe::{DiscoverRequest, TestOutcome};
 pub use providers::{CatalogState, NewProvider, ProviderChange, ProviderView};
 pub use wire::{
     ApiFormat, ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, ReasoningBlock, StreamEvent,
-    ToolCall, ToolChoice, ToolSpec, Usage, UserPart, WireLimits,
+    ToolApi, ToolCall, ToolChoice, ToolSpec, Usage, UserPart, WireLimits,
 };
 
 /// What [`Models`] is built from.

@@ -13,9 +13,11 @@ use tokio_util::sync::CancellationToken;
 use crate::available::facts_of;
 use crate::credentials::{Credential, provider_unknown};
 use crate::definition::{ModelSpec, Provider, ProviderKind, Purpose, base_url};
+use crate::extra_body::ExtraBody;
 use crate::secret::checked_key;
 use crate::wire::{
-    ApiFormat, ChatMessage, ChatRequest, EmbeddingRefusal, ModelError, ModelErrorCode, StreamEvent, Target, WireDialect,
+    ApiFormat, ChatMessage, ChatRequest, EmbeddingRefusal, ModelError, ModelErrorCode, ModelFacts, StreamEvent, Target,
+    WireDialect,
 };
 use crate::{Models, catalog, store};
 
@@ -169,12 +171,13 @@ impl Models {
         }
         let target = self.target(&mut conn, org, &one.provider, credential).await?;
         drop(conn);
+        let facts = facts_of(&one.provider, &spec);
         let started = Instant::now();
         let call = async {
             if spec.serves(Purpose::Chat) {
-                self.test_chat(&target, &spec).await
+                self.test_chat(&target, &facts).await
             } else {
-                self.test_embedding(&target, &spec).await
+                self.test_embedding(&target, &spec, &facts.extra_body).await
             }
         };
         let result = match tokio::time::timeout(TEST_TIMEOUT, call).await {
@@ -187,13 +190,13 @@ impl Models {
         Ok(TestOutcome { model: spec.id, latency: started.elapsed(), result })
     }
 
-    async fn test_chat(&self, target: &Target, spec: &ModelSpec) -> Result<String, ModelError> {
+    async fn test_chat(&self, target: &Target, facts: &ModelFacts) -> Result<String, ModelError> {
         let request = ChatRequest {
             messages: vec![ChatMessage::user("Reply with the single word OK.")],
             max_output_tokens: Some(TEST_TOKENS),
             ..ChatRequest::default()
         };
-        let mut stream = self.inner.wire.chat(target, &facts_of(spec), &request, CancellationToken::new()).await?;
+        let mut stream = self.inner.wire.chat(target, facts, &request, CancellationToken::new()).await?;
         let mut reply = String::new();
         while let Some(event) = stream.next().await {
             if let StreamEvent::Text(text) = event? {
@@ -203,9 +206,9 @@ impl Models {
         Ok(reply.trim().chars().take(TEST_REPLY_CHARS).collect())
     }
 
-    async fn test_embedding(&self, target: &Target, spec: &ModelSpec) -> Result<String, ModelError> {
+    async fn test_embedding(&self, target: &Target, spec: &ModelSpec, extra: &ExtraBody) -> Result<String, ModelError> {
         let dimensions = spec.dimensions.filter(|_| spec.shortens);
-        match self.inner.wire.embed(target, &spec.id, &["OK"], dimensions).await {
+        match self.inner.wire.embed(target, &spec.id, &["OK"], dimensions, extra).await {
             Ok(answer) => Ok(format!("{} dimensions", answer.vectors.first().map_or(0, Vec::len))),
             Err(EmbeddingRefusal::Failed(error)) => Err(error),
             Err(EmbeddingRefusal::TooManyTexts(_)) => {

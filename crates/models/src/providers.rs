@@ -14,6 +14,7 @@ use crate::definition::{
     Capabilities, CatalogSource, EmbeddingSupport, MAX_NAME_CHARS, ModelSpec, Provider, ProviderKind, Purpose,
     base_url, check_models, is_slug, readable_name,
 };
+use crate::extra_body::ExtraBody;
 use crate::wire::{ApiFormat, WireDialect};
 use crate::{Models, catalog, changed, store};
 
@@ -59,6 +60,8 @@ pub struct NewProvider {
     pub base_url: String,
     /// Its models. Empty = they are read from the endpoint.
     pub models: Vec<ModelSpec>,
+    /// Fields added to the body of each request (MOD-76).
+    pub extra_body: ExtraBody,
     /// The key of its first credential.
     pub api_key: Option<SecretString>,
     /// The variable of its first credential, instead of a key. Without either, the endpoint is
@@ -77,6 +80,8 @@ pub struct ProviderChange {
     pub base_url: Option<String>,
     /// New models.
     pub models: Option<Vec<ModelSpec>>,
+    /// New fields added to the body of each request.
+    pub extra_body: Option<ExtraBody>,
     /// A new key for the default credential, which is made when there is none.
     pub api_key: Option<SecretString>,
 }
@@ -131,6 +136,7 @@ impl Models {
     ///
     /// # Errors
     /// `INVALID_BODY`, `INVALID_URL`, `PRIVATE_HOST_BLOCKED`, `PROVIDER_NAME_TAKEN`,
+    /// `EXTRA_BODY_KEY_FORBIDDEN`,
     /// `CREDENTIAL_SECRET_INVALID`.
     pub async fn create_provider(&self, org: OrgId, actor: &Actor, new: NewProvider) -> Result<ProviderView, Problem> {
         let mut issues = Vec::new();
@@ -144,6 +150,7 @@ impl Models {
         if !issues.is_empty() {
             return Err(Problem::invalid_body(issues));
         }
+        check_extra_bodies(&new.extra_body, &new.models)?;
         let url = base_url("baseUrl", &new.base_url, self.inner.wire.policy())?;
         let provider = Provider {
             embedding: embedding_of(new.api_format, &new.models),
@@ -156,6 +163,7 @@ impl Models {
             endpoint_mode: None,
             catalog_source: if new.models.is_empty() { CatalogSource::ModelsEndpoint } else { CatalogSource::None },
             models: new.models,
+            extra_body: new.extra_body,
             version: 1,
         };
         let mut tx = self.inner.pool.begin().await?;
@@ -214,6 +222,7 @@ impl Models {
                     capabilities: Capabilities { tools: true, vision: false, reasoning: false },
                     ..ModelSpec::unknown(DEMO_MODEL)
                 }],
+                extra_body: ExtraBody::default(),
                 version: 1,
             };
             self.insert_provider(&mut tx, org, actor, &provider).await?;
@@ -266,7 +275,8 @@ impl Models {
     ///
     /// # Errors
     /// `PROVIDER_UNKNOWN` (also for shipped ones and the demo), `PROVIDER_VERSION_CONFLICT`,
-    /// `INVALID_BODY`, `INVALID_URL`, `PRIVATE_HOST_BLOCKED`, `CREDENTIAL_SECRET_INVALID`.
+    /// `INVALID_BODY`, `INVALID_URL`, `PRIVATE_HOST_BLOCKED`, `CREDENTIAL_SECRET_INVALID`,
+    /// `EXTRA_BODY_KEY_FORBIDDEN`.
     pub async fn change_provider(
         &self,
         org: OrgId,
@@ -297,6 +307,11 @@ impl Models {
         if !issues.is_empty() {
             return Err(Problem::invalid_body(issues));
         }
+        if let Some(extra) = change.extra_body {
+            after.extra_body = extra;
+            fields.push("extraBody");
+        }
+        check_extra_bodies(&after.extra_body, &after.models)?;
         if let Some(url) = &change.base_url {
             after.base_url = Some(base_url("baseUrl", url, self.inner.wire.policy())?);
             fields.push("baseUrl");
@@ -419,6 +434,12 @@ impl Models {
         let provider = store::providers::get(conn, org, slug).await?.ok_or_else(provider_unknown)?;
         if provider.version == version { Ok(provider) } else { Err(version_conflict()) }
     }
+}
+
+/// Judges the extra fields of a definition and of its models (MOD-76).
+fn check_extra_bodies(own: &ExtraBody, models: &[ModelSpec]) -> Result<(), Problem> {
+    own.check("extraBody")?;
+    models.iter().enumerate().try_for_each(|(at, model)| model.extra_body.check(&format!("models.{at}.extraBody")))
 }
 
 /// Whether a custom provider offers embeddings, by what its definition lists.

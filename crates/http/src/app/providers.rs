@@ -8,7 +8,7 @@ use tale_core::ids::CredentialId;
 use tale_core::problem::Code;
 use tale_identity::Capability;
 use tale_models::wire::WireDialect;
-use tale_models::{AuthMethod, CredentialChange, ModelSpec, NewCredential, NewProvider, ProviderChange};
+use tale_models::{AuthMethod, CredentialChange, ExtraBody, ModelSpec, NewCredential, NewProvider, ProviderChange};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -59,6 +59,7 @@ async fn add_provider(
         wire_dialect: form.wire_dialect.map_or(WireDialect::Classic, |Dialect::OpenaiModern| WireDialect::OpenAiModern),
         base_url: form.base_url,
         models: form.models.into_iter().map(ModelSpec::from).collect(),
+        extra_body: ExtraBody::new(form.extra_body),
         api_key: form.api_key.map(Into::into),
         secret_env: form.secret_env,
     };
@@ -110,6 +111,7 @@ async fn change_provider(
         display_name: form.display_name,
         base_url: form.base_url,
         models: form.models.map(|models| models.into_iter().map(ModelSpec::from).collect()),
+        extra_body: form.extra_body.map(ExtraBody::new),
         api_key: form.api_key.map(Into::into),
     };
     let view = app.models.change_provider(caller.org, &caller.actor(), &slug, change).await?;

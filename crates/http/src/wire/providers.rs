@@ -1,7 +1,8 @@
 //! Providers, models and credentials on the wire.
 
 use serde::{Deserialize, Serialize};
-use tale_models::{AuthMethod, Capabilities, ModelSpec, ProviderKind, ProviderView, Purpose};
+use serde_json::{Map, Value};
+use tale_models::{AuthMethod, Capabilities, ExtraBody, ModelSpec, ProviderKind, ProviderView, Purpose};
 use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
 
@@ -103,6 +104,24 @@ pub(crate) struct Model {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) pricing: Option<ModelPricing>,
+    /// `responses` for a model that calls tools only through the Responses API (OpenAI format).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) tool_api: Option<ToolApi>,
+    /// It takes tools only with reasoning off; chats then offer no effort levels.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) tools_require_no_reasoning: bool,
+    /// Fields added to the body of its requests, over those of the provider. A field of the request
+    /// itself is refused with `EXTRA_BODY_KEY_FORBIDDEN`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) extra_body: Map<String, Value>,
+}
+
+/// An interface of the OpenAI format other than chat completions.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ToolApi {
+    Responses,
 }
 
 impl From<Model> for ModelSpec {
@@ -130,6 +149,12 @@ impl From<Model> for ModelSpec {
                 output: pricing.output,
                 cached_input: pricing.cached_input,
             }),
+            tool_api: match model.tool_api {
+                Some(ToolApi::Responses) => tale_models::ToolApi::Responses,
+                None => tale_models::ToolApi::ChatCompletions,
+            },
+            tools_require_no_reasoning: model.tools_require_no_reasoning,
+            extra_body: ExtraBody::new(model.extra_body),
             ..Self::unknown(&model.id)
         }
     }
@@ -157,6 +182,9 @@ impl From<ModelSpec> for Model {
             },
             dimensions: spec.dimensions,
             pricing: spec.pricing.map(ModelPricing::from),
+            tool_api: (spec.tool_api == tale_models::ToolApi::Responses).then_some(ToolApi::Responses),
+            tools_require_no_reasoning: spec.tools_require_no_reasoning,
+            extra_body: spec.extra_body.fields(),
         }
     }
 }
@@ -262,6 +290,9 @@ pub(crate) struct Provider {
     pub(crate) embedding: &'static str,
     pub(crate) version: i64,
     pub(crate) models: Vec<Model>,
+    /// Fields added to the body of each request to the provider.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(crate) extra_body: Map<String, Value>,
     pub(crate) credentials: Vec<Credential>,
     /// When the list of models was read from the provider, in epoch milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -287,6 +318,7 @@ impl From<ProviderView> for Provider {
             embedding: provider.embedding.text(),
             version: provider.version,
             models: provider.models.into_iter().map(Model::from).collect(),
+            extra_body: provider.extra_body.fields(),
             credentials: credentials.into_iter().filter_map(Credential::shown).collect(),
             catalog_fetched_at: fetched_at.map(|at| at.timestamp_millis()),
             catalog_error: error,
@@ -315,6 +347,10 @@ pub(crate) struct AddProviderRequest {
     /// Empty = read from the endpoint.
     #[serde(default)]
     pub(crate) models: Vec<Model>,
+    /// Fields added to the body of each request to the provider. A field of the request itself is
+    /// refused with `EXTRA_BODY_KEY_FORBIDDEN`.
+    #[serde(default)]
+    pub(crate) extra_body: Map<String, Value>,
     /// Without a key the endpoint is called without one.
     #[serde(default)]
     pub(crate) api_key: Option<String>,
@@ -342,6 +378,9 @@ pub(crate) struct ChangeProviderRequest {
     pub(crate) base_url: Option<String>,
     #[serde(default)]
     pub(crate) models: Option<Vec<Model>>,
+    /// Takes the place of the present fields.
+    #[serde(default)]
+    pub(crate) extra_body: Option<Map<String, Value>>,
     #[serde(default)]
     pub(crate) api_key: Option<String>,
 }

@@ -112,6 +112,26 @@ async fn an_unknown_field_is_refused_by_path_without_its_value() {
 }
 
 #[tokio::test]
+async fn facts_and_extra_fields_come_back_and_a_field_of_the_request_is_named() {
+    let mut scene = scene().await;
+    let (providers, mut local) = (scene.path("providers"), scene.local());
+    local["extraBody"] = json!({ "service_tier": "flex" });
+    local["models"][0]["toolApi"] = json!("responses");
+    local["models"][0]["toolsRequireNoReasoning"] = json!(true);
+    local["models"][0]["extraBody"] = json!({ "seed": 4 });
+    let refused = scene.browser.post(&providers, local.clone()).await;
+    assert_eq!(refused.refusal(), (400, "EXTRA_BODY_KEY_FORBIDDEN".into()));
+    assert_eq!(refused.json()["data"]["key"], "seed");
+    local["models"][0]["extraBody"] = json!({ "provider": { "order": ["eu"] } });
+    let added = scene.browser.post(&providers, local.clone()).await.expect(201);
+    assert_eq!(added["extraBody"], local["extraBody"]);
+    for field in ["toolApi", "toolsRequireNoReasoning", "extraBody"] {
+        assert_eq!(added["models"][0][field], local["models"][0][field], "{field}");
+    }
+    assert!(added["models"][1].get("extraBody").is_none() && added["models"][1].get("toolApi").is_none());
+}
+
+#[tokio::test]
 async fn models_are_discovered_and_credentials_managed() {
     let mut scene = scene().await;
     let (discover, base) = (scene.path("providers/discover"), scene.upstream.openai_base());

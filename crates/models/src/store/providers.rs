@@ -8,6 +8,7 @@ use tale_core::ids::OrgId;
 use uuid::Uuid;
 
 use crate::definition::{CatalogSource, EmbeddingSupport, ModelSpec, Provider, ProviderKind};
+use crate::extra_body::ExtraBody;
 use crate::wire::{ApiFormat, WireDialect};
 
 #[derive(sqlx::FromRow)]
@@ -21,6 +22,7 @@ struct Row {
     catalog_source: String,
     embedding: String,
     models: Value,
+    extra_body: Value,
     version: i64,
 }
 
@@ -43,6 +45,7 @@ impl Row {
                 _ => EmbeddingSupport::Unknown,
             },
             models: read_models(self.models, &self.slug),
+            extra_body: read_extra_body(self.extra_body, &self.slug),
             version: self.version,
             slug: self.slug,
             display_name: self.display_name,
@@ -62,6 +65,13 @@ fn read_models(stored: Value, slug: &str) -> Vec<ModelSpec> {
         .collect()
 }
 
+/// Reads stored extra fields. Those that this release refuses are left out and logged.
+fn read_extra_body(stored: Value, slug: &str) -> ExtraBody {
+    serde_json::from_value(stored)
+        .inspect_err(|error| tracing::warn!(provider = slug, %error, "the extra fields of a provider are refused"))
+        .unwrap_or_default()
+}
+
 fn dialect_word(dialect: WireDialect) -> Option<&'static str> {
     (dialect == WireDialect::OpenAiModern).then_some("openai-modern")
 }
@@ -69,7 +79,7 @@ fn dialect_word(dialect: WireDialect) -> Option<&'static str> {
 pub(crate) async fn list(conn: &mut PgConnection, org: OrgId) -> Result<Vec<Provider>, sqlx::Error> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT slug, display_name, kind, api_format, wire_dialect, base_url, catalog_source,
-                embedding, models, version
+                embedding, models, extra_body, version
            FROM app.providers
           WHERE org_id = $1
           ORDER BY kind = 'demo' DESC, lower(display_name), slug",
@@ -83,7 +93,7 @@ pub(crate) async fn list(conn: &mut PgConnection, org: OrgId) -> Result<Vec<Prov
 pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, slug: &str) -> Result<Option<Provider>, sqlx::Error> {
     let row: Option<Row> = sqlx::query_as(
         "SELECT slug, display_name, kind, api_format, wire_dialect, base_url, catalog_source,
-                embedding, models, version
+                embedding, models, extra_body, version
            FROM app.providers
           WHERE org_id = $1 AND slug = $2",
     )
@@ -104,8 +114,8 @@ pub(crate) async fn insert(
     sqlx::query(
         "INSERT INTO app.providers
                 (id, org_id, slug, display_name, kind, api_format, wire_dialect, base_url,
-                 catalog_source, embedding, models, version, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)",
+                 catalog_source, embedding, models, version, created_at, updated_at, extra_body)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14)",
     )
     .bind(id)
     .bind(org)
@@ -120,6 +130,7 @@ pub(crate) async fn insert(
     .bind(sqlx::types::Json(&provider.models))
     .bind(provider.version)
     .bind(now)
+    .bind(sqlx::types::Json(&provider.extra_body))
     .execute(conn)
     .await?;
     Ok(())
@@ -136,7 +147,7 @@ pub(crate) async fn update(
     let done = sqlx::query(
         "UPDATE app.providers
             SET display_name = $4, wire_dialect = $5, base_url = $6, catalog_source = $7,
-                embedding = $8, models = $9, version = $10, updated_at = $11
+                embedding = $8, models = $9, version = $10, updated_at = $11, extra_body = $12
           WHERE org_id = $1 AND slug = $2 AND version = $3",
     )
     .bind(org)
@@ -150,6 +161,7 @@ pub(crate) async fn update(
     .bind(sqlx::types::Json(&provider.models))
     .bind(provider.version)
     .bind(now)
+    .bind(sqlx::types::Json(&provider.extra_body))
     .execute(conn)
     .await?;
     Ok(done.rows_affected() == 1)

@@ -13,7 +13,10 @@ use url::Url;
 
 use super::error::{ModelError, ModelErrorCode};
 use super::pump::{self, Pump};
-use super::{ApiFormat, ChatRequest, ModelFacts, StreamEvent, Target, WireLimits, anthropic, classify, openai};
+use super::{
+    ApiFormat, ChatRequest, ModelFacts, StreamEvent, Target, ToolApi, WireLimits, anthropic, classify, openai,
+    responses,
+};
 
 /// Most bytes read of a refusal.
 const MAX_REFUSAL_BYTES: usize = 64 << 10;
@@ -93,7 +96,8 @@ impl WireClient {
         let response = started.map_err(|error| error.scrubbed(target.secret.as_ref()))?;
         let document = content_type(response.headers()).is_some_and(|kind| kind.starts_with("application/json"));
         let body = response.bytes_stream().map(|piece| piece.map_err(|error| unreachable(&error, true))).boxed();
-        Ok(Pump::new(target.format, body, document, self.inner.limits, cancel, target.secret.clone()).into_stream())
+        let pump = Pump::new(target.format, body, document, self.inner.limits, cancel, target.secret.clone());
+        Ok(pump.over(facts.tool_api).into_stream())
     }
 
     async fn start(
@@ -102,16 +106,30 @@ impl WireClient {
         facts: &ModelFacts,
         request: &ChatRequest,
     ) -> Result<reqwest::Response, ModelError> {
-        let response = match target.format {
-            ApiFormat::Anthropic => self.post(target, &["v1", "messages"], &anthropic::body(facts, request)).await?,
-            ApiFormat::OpenAi => {
+        let post = async |path: &[&str], mut body: Value| {
+            facts.extra_body.add_to(&mut body);
+            self.post(target, path, &body).await
+        };
+        let refused = |error: &ModelError, word: &str| {
+            matches!(error.status, Some(400 | 422)) && error.message.to_lowercase().contains(word)
+        };
+        let response = match (target.format, facts.tool_api) {
+            (ApiFormat::Anthropic, _) => post(&["v1", "messages"], anthropic::body(facts, request)).await?,
+            (ApiFormat::OpenAi, ToolApi::Responses) => {
+                match post(&["responses"], responses::body(facts, request, true)).await {
+                    // Readable reasoning is a privilege of verified accounts; the answer is not.
+                    Err(error) if refused(&error, "summar") => {
+                        post(&["responses"], responses::body(facts, request, false)).await?
+                    }
+                    other => other?,
+                }
+            }
+            (ApiFormat::OpenAi, ToolApi::ChatCompletions) => {
                 let path = ["chat", "completions"];
-                match self.post(target, &path, &openai::body(facts, target.dialect, request, true)).await {
+                match post(&path, openai::body(facts, target.dialect, request, true)).await {
                     // A server that does not know `stream_options` answers without usage.
-                    Err(error)
-                        if matches!(error.status, Some(400 | 422)) && error.message.contains("stream_options") =>
-                    {
-                        self.post(target, &path, &openai::body(facts, target.dialect, request, false)).await?
+                    Err(error) if refused(&error, "stream_options") => {
+                        post(&path, openai::body(facts, target.dialect, request, false)).await?
                     }
                     other => other?,
                 }

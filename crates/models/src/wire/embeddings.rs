@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Target;
 use super::client::WireClient;
 use super::error::{ModelError, ModelErrorCode};
+use crate::extra_body::ExtraBody;
 
 /// Largest answer: 64 texts of 4,096 numbers with room to spare.
 const MAX_EMBEDDING_BYTES: usize = 32 << 20;
@@ -25,13 +26,15 @@ pub(crate) enum EmbeddingRefusal {
 }
 
 impl WireClient {
-    /// Asks for the vectors of `texts`. `dimensions` is sent only for models that shorten.
+    /// Asks for the vectors of `texts`. `dimensions` is sent only for models that shorten; `extra`
+    /// is added to the body.
     pub(crate) async fn embed(
         &self,
         target: &Target,
         model: &str,
         texts: &[&str],
         dimensions: Option<u32>,
+        extra: &ExtraBody,
     ) -> Result<EmbeddingAnswer, EmbeddingRefusal> {
         let mut body = Map::new();
         body.insert("model".to_owned(), json!(model));
@@ -39,8 +42,10 @@ impl WireClient {
         if let Some(dimensions) = dimensions {
             body.insert("dimensions".to_owned(), json!(dimensions));
         }
+        let mut body = Value::Object(body);
+        extra.add_to(&mut body);
         let answer = async {
-            let response = self.post(target, &["embeddings"], &Value::Object(body)).await?;
+            let response = self.post(target, &["embeddings"], &body).await?;
             self.json(response, MAX_EMBEDDING_BYTES).await
         };
         let failed = |error: ModelError| EmbeddingRefusal::Failed(error.scrubbed(target.secret.as_ref()));

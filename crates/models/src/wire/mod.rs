@@ -17,6 +17,7 @@ mod lenient;
 mod listing;
 mod openai;
 mod pump;
+mod responses;
 mod sse;
 
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
+
+use crate::extra_body::ExtraBody;
 
 pub use client::WireClient;
 pub(crate) use embeddings::EmbeddingRefusal;
@@ -89,6 +92,17 @@ pub enum ThinkingStyle {
     Adaptive,
 }
 
+/// Over which of the two OpenAI interfaces a model is called (MOD-75).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolApi {
+    /// `POST <base>/chat/completions`.
+    #[default]
+    ChatCompletions,
+    /// `POST <base>/responses`: some models call tools only there.
+    Responses,
+}
+
 /// How hard a model shall think (CHT-39). Without one, a model that can answer without extended
 /// reasoning does so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -123,7 +137,7 @@ pub struct Target {
 }
 
 /// What the wire must know about the model that is called.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ModelFacts {
     /// The provider's name of the model.
     pub id: String,
@@ -135,6 +149,12 @@ pub struct ModelFacts {
     pub thinking: ThinkingStyle,
     /// Whether it knows the effort above `high` in the OpenAI format.
     pub xhigh: bool,
+    /// Over which interface it is called in the OpenAI format.
+    pub tool_api: ToolApi,
+    /// Whether it takes tools only with reasoning off.
+    pub tools_require_no_reasoning: bool,
+    /// Fields added to the body of each request (MOD-76).
+    pub extra_body: ExtraBody,
 }
 
 /// One request to a chat model.
@@ -152,6 +172,14 @@ pub struct ChatRequest {
     pub max_output_tokens: Option<u32>,
     /// How hard to think; ignored by models without the knob.
     pub effort: Option<Effort>,
+}
+
+impl ChatRequest {
+    /// Whether tools stand in the request: `tool_choice: none` is not obeyed everywhere, and a tool
+    /// that is not on the wire cannot be called.
+    fn sends_tools(&self) -> bool {
+        !self.tools.is_empty() && self.tool_choice == ToolChoice::Auto
+    }
 }
 
 /// Whether the model may call tools.
@@ -267,6 +295,15 @@ pub enum ReasoningBlock {
     /// A thinking block that the provider encrypted.
     Redacted {
         /// The encrypted block.
+        data: String,
+    },
+    /// A reasoning item of the Responses format, encrypted by the provider.
+    Encrypted {
+        /// The item's id.
+        id: String,
+        /// The readable summary, possibly empty.
+        text: String,
+        /// The encrypted reasoning.
         data: String,
     },
     /// Plain `reasoning_content` of the OpenAI format.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{ModelError, ModelErrorCode};
 use super::sse::{SseEvent, SseParser, SseTooLarge};
-use super::{ApiFormat, StreamEvent, WireLimits, anthropic, classify, openai};
+use super::{ApiFormat, StreamEvent, ToolApi, WireLimits, anthropic, classify, openai, responses};
 
 /// How long the end of a finished body is awaited so that the connection can be used again.
 const TAIL: Duration = Duration::from_millis(250);
@@ -57,6 +57,7 @@ fn too_much(limit: usize) -> ModelError {
 #[derive(Debug)]
 enum Decoder {
     OpenAi(openai::Decoder),
+    Responses(responses::Decoder),
     Anthropic(anthropic::Decoder),
 }
 
@@ -76,6 +77,7 @@ impl Decoder {
     ) -> Result<(), ModelError> {
         match self {
             Self::OpenAi(decoder) => decoder.data(data, allowance, out),
+            Self::Responses(decoder) => decoder.data(data, allowance, out),
             Self::Anthropic(decoder) => decoder.data(data, allowance, out),
         }
     }
@@ -83,6 +85,8 @@ impl Decoder {
     fn end(&mut self, out: &mut VecDeque<StreamEvent>) -> Result<(), ModelError> {
         match self {
             Self::OpenAi(decoder) => decoder.end(out),
+            // Finished and done are one there, so this is never asked.
+            Self::Responses(_) => Ok(()),
             Self::Anthropic(decoder) => decoder.end(out),
         }
     }
@@ -90,6 +94,7 @@ impl Decoder {
     fn finished(&self) -> bool {
         match self {
             Self::OpenAi(decoder) => decoder.finished(),
+            Self::Responses(decoder) => decoder.done(),
             Self::Anthropic(decoder) => decoder.finished(),
         }
     }
@@ -97,6 +102,7 @@ impl Decoder {
     fn done(&self) -> bool {
         match self {
             Self::OpenAi(decoder) => decoder.done(),
+            Self::Responses(decoder) => decoder.done(),
             Self::Anthropic(decoder) => decoder.done(),
         }
     }
@@ -157,6 +163,14 @@ impl Pump {
             cancel,
             secret,
         }
+    }
+
+    /// Reads the answer in the words of `api`. Of no effect in the Anthropic format.
+    pub(super) fn over(mut self, api: ToolApi) -> Self {
+        if api == ToolApi::Responses && matches!(self.decoder, Decoder::OpenAi(_)) {
+            self.decoder = Decoder::Responses(responses::Decoder::default());
+        }
+        self
     }
 
     /// The stream of events. Dropping it closes the connection.

@@ -5,5 +5,6 @@
 mod available;
 mod embedding;
 mod providers;
+mod responses;
 mod support;
 mod wire;

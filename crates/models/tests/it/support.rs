@@ -79,6 +79,7 @@ pub fn new_provider(slug: &str, base: &str, models: Vec<ModelSpec>) -> NewProvid
         wire_dialect: Default::default(),
         base_url: base.into(),
         models,
+        extra_body: Default::default(),
         api_key: Some(SecretString::from(KEY)),
         secret_env: None,
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use tale_core::net::HostPolicy;
 use tale_models::wire::{
     ApiFormat, ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, ModelFacts, ReasoningBlock,
-    StreamEvent, Target, ThinkingStyle, ToolCall, ToolChoice, ToolSpec, WireClient, WireDialect, WireLimits,
+    StreamEvent, Target, ToolCall, ToolChoice, ToolSpec, WireClient, WireDialect, WireLimits,
 };
 use tale_testkit::upstream::{FakeUpstream, Reply, Step};
 use tokio_util::sync::CancellationToken;
@@ -33,13 +33,7 @@ fn target(upstream: &FakeUpstream, format: ApiFormat) -> Target {
 }
 
 fn facts() -> ModelFacts {
-    ModelFacts {
-        id: "fake-chat".into(),
-        max_output_tokens: Some(8_000),
-        reasoning: true,
-        thinking: ThinkingStyle::Budget,
-        xhigh: false,
-    }
+    ModelFacts { id: "fake-chat".into(), max_output_tokens: Some(8_000), reasoning: true, ..ModelFacts::default() }
 }
 
 fn question() -> ChatRequest {
@@ -55,7 +49,16 @@ fn question() -> ChatRequest {
 }
 
 async fn ask(client: &WireClient, target: &Target, request: &ChatRequest) -> (Vec<StreamEvent>, Option<ModelError>) {
-    let mut stream = match client.chat(target, &facts(), request, CancellationToken::new()).await {
+    ask_as(client, target, &facts(), request).await
+}
+
+async fn ask_as(
+    client: &WireClient,
+    target: &Target,
+    facts: &ModelFacts,
+    request: &ChatRequest,
+) -> (Vec<StreamEvent>, Option<ModelError>) {
+    let mut stream = match client.chat(target, facts, request, CancellationToken::new()).await {
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), Some(error)),
     };

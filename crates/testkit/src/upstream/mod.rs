@@ -1,5 +1,5 @@
 //! A scripted model provider that speaks the real wires on a real socket: OpenAI chat
-//! completions and embeddings, Anthropic messages, and the list of models.
+//! completions, responses and embeddings, Anthropic messages, and the list of models.
 //!
 //! A test queues [`Reply`]s (or answers by request with [`FakeUpstream::respond_with`]), points a
 //! provider at [`FakeUpstream::openai_base`] or [`FakeUpstream::anthropic_base`], and reads what
@@ -7,6 +7,7 @@
 //! counted: [`FakeUpstream::wait_for_disconnects`].
 
 mod reply;
+mod responses;
 mod vectors;
 mod wire;
 
@@ -45,11 +46,10 @@ pub struct ReceivedRequest {
 }
 
 impl ReceivedRequest {
-    /// The text of the last user message, in either format.
+    /// The text of the last user message, in any format.
     #[must_use]
     pub fn last_user_text(&self) -> String {
-        let messages = self.body.get("messages").and_then(Value::as_array);
-        let last = messages.and_then(|list| {
+        let last = self.conversation().and_then(|list| {
             list.iter()
                 .rev()
                 .filter(|message| message.get("role").and_then(Value::as_str) == Some("user"))
@@ -62,16 +62,21 @@ impl ReceivedRequest {
     /// Whether the conversation ends with tool results.
     #[must_use]
     pub fn ends_with_tool_results(&self) -> bool {
-        let last = self.body.get("messages").and_then(Value::as_array).and_then(|list| list.last());
+        let last = self.conversation().and_then(|list| list.last());
         last.is_some_and(|message| {
-            message.get("role").and_then(Value::as_str) == Some("tool")
+            message["type"] == "function_call_output"
+                || message.get("role").and_then(Value::as_str) == Some("tool")
                 || message["content"]
                     .as_array()
                     .is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_result"))
         })
     }
 
-    /// Names of the tools on offer, in either format.
+    fn conversation(&self) -> Option<&Vec<Value>> {
+        ["messages", "input"].iter().find_map(|key| self.body.get(*key).and_then(Value::as_array))
+    }
+
+    /// Names of the tools on offer, in any format.
     #[must_use]
     pub fn tool_names(&self) -> Vec<String> {
         let tools = self.body.get("tools").and_then(Value::as_array);
@@ -161,6 +166,7 @@ impl FakeUpstream {
         });
         let app = Router::new()
             .route("/v1/chat/completions", post(chat_completions))
+            .route("/v1/responses", post(responses_api))
             .route("/v1/messages", post(messages))
             .route("/v1/embeddings", post(embeddings))
             .route("/v1/models", get(models))
@@ -235,7 +241,9 @@ impl FakeUpstream {
     pub fn chat_requests(&self) -> Vec<ReceivedRequest> {
         self.requests()
             .into_iter()
-            .filter(|request| request.path.ends_with("/chat/completions") || request.path.ends_with("/messages"))
+            .filter(|request| {
+                ["/chat/completions", "/responses", "/messages"].iter().any(|path| request.path.ends_with(path))
+            })
             .collect()
     }
 
@@ -305,6 +313,11 @@ fn receive(shared: &Shared, uri: &Uri, headers: HeaderMap, body: &Bytes) -> Rece
 async fn chat_completions(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let request = receive(&shared, &uri, headers, &body);
     chat(shared, &request, wire::Format::OpenAi).await
+}
+
+async fn responses_api(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let request = receive(&shared, &uri, headers, &body);
+    chat(shared, &request, wire::Format::Responses).await
 }
 
 async fn messages(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {

@@ -11,7 +11,8 @@ pub enum Step {
     Text(String),
     /// A piece of reasoning.
     Reasoning(String),
-    /// The signature that closes a thinking block (Anthropic format only).
+    /// What seals the reasoning before it: the signature of a thinking block (Anthropic format), the
+    /// encrypted content of a reasoning item (Responses).
     Signature(String),
     /// A tool call whose arguments arrive in `pieces` parts. The arguments need not be valid JSON.
     ToolCall {

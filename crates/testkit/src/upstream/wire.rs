@@ -1,4 +1,4 @@
-//! Writes steps in the two wire formats.
+//! Writes steps in the wire formats.
 
 use serde_json::{Value, json};
 
@@ -7,6 +7,7 @@ use super::reply::Step;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     OpenAi,
+    Responses,
     Anthropic,
 }
 
@@ -34,11 +35,20 @@ pub(super) struct Writer {
     block: usize,
     open: Option<&'static str>,
     finish: Option<&'static str>,
+    responses: super::responses::Writer,
 }
 
 impl Writer {
     pub(super) fn new(format: Format) -> Self {
-        Self { format, begun: false, calls: 0, block: 0, open: None, finish: None }
+        Self {
+            format,
+            begun: false,
+            calls: 0,
+            block: 0,
+            open: None,
+            finish: None,
+            responses: super::responses::Writer::default(),
+        }
     }
 
     /// The bytes of one step.
@@ -49,6 +59,7 @@ impl Writer {
         }
         match self.format {
             Format::OpenAi => self.openai(step, &mut out),
+            Format::Responses => self.responses.write(step, &mut out),
             Format::Anthropic => self.anthropic(step, &mut out),
         }
         out.into_bytes()
@@ -183,13 +194,13 @@ impl Writer {
     }
 }
 
-fn event(out: &mut String, data: Value) {
+pub(super) fn event(out: &mut String, data: Value) {
     let name = data["type"].as_str().unwrap_or_default();
     out.push_str(&format!("event: {name}\ndata: {data}\n\n"));
 }
 
 /// Cuts text into about `pieces` parts at character borders.
-fn cut(text: &str, pieces: usize) -> Vec<String> {
+pub(super) fn cut(text: &str, pieces: usize) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     if characters.is_empty() {
         return Vec::new();

@@ -23,6 +23,7 @@ const BY_CODE: Record<string, Text> = {
 	MEMBER_ACCOUNT_SHARED: m.problem_account_shared,
 	MEMBER_SELF_ROLE_FORBIDDEN: m.problem_own_role,
 	PRIVATE_HOST_BLOCKED: m.problem_private_host,
+	EXTRA_BODY_KEY_FORBIDDEN: m.problem_extra_body,
 	INVALID_URL: m.problem_url,
 	CREDENTIAL_ENDPOINT_INVALID: m.problem_url,
 	PROVIDER_NAME_TAKEN: m.problem_provider_name_taken,

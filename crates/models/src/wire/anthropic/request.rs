@@ -53,7 +53,8 @@ fn tools(request: &ChatRequest, body: &mut Map<String, Value>) {
 fn thinking(facts: &ModelFacts, request: &ChatRequest, body: &mut Map<String, Value>) {
     let ceiling = facts.max_output_tokens;
     let cap = request.max_output_tokens.or(ceiling).unwrap_or(DEFAULT_MAX_TOKENS);
-    let Some(effort) = request.effort.filter(|_| facts.reasoning) else {
+    let off = facts.tools_require_no_reasoning && request.sends_tools();
+    let Some(effort) = request.effort.filter(|_| facts.reasoning && !off) else {
         body.insert("max_tokens".to_owned(), json!(cap));
         return;
     };
@@ -138,7 +139,7 @@ fn assistant_blocks(text: &str, reasoning: &[ReasoningBlock], tool_calls: &[Tool
                 blocks.push(json!({ "type": "thinking", "thinking": text, "signature": signature }))
             }
             ReasoningBlock::Redacted { data } => blocks.push(json!({ "type": "redacted_thinking", "data": data })),
-            ReasoningBlock::Plain { .. } => {}
+            ReasoningBlock::Plain { .. } | ReasoningBlock::Encrypted { .. } => {}
         }
     }
     if !text.trim().is_empty() {
@@ -174,13 +175,7 @@ mod tests {
     use crate::wire::ToolSpec;
 
     fn facts(ceiling: Option<u32>) -> ModelFacts {
-        ModelFacts {
-            id: "claude".to_owned(),
-            max_output_tokens: ceiling,
-            reasoning: true,
-            thinking: ThinkingStyle::Budget,
-            xhigh: false,
-        }
+        ModelFacts { id: "claude".to_owned(), max_output_tokens: ceiling, reasoning: true, ..ModelFacts::default() }
     }
 
     fn loop_request(effort: Option<Effort>) -> ChatRequest {

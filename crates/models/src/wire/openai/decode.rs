@@ -217,7 +217,8 @@ fn malformed(data: &str) -> ModelError {
     )
 }
 
-fn read_usage(usage: &Value) -> Option<Usage> {
+/// Token counts, in the words of either OpenAI interface.
+pub(in crate::wire) fn read_usage(usage: &Value) -> Option<Usage> {
     let object = usage.as_object()?;
     let number = |value: Option<&Value>| {
         value.and_then(|value| value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64)))

@@ -4,5 +4,5 @@ mod calls;
 mod decode;
 mod request;
 
-pub(super) use decode::Decoder;
-pub(super) use request::body;
+pub(super) use decode::{Decoder, read_usage};
+pub(super) use request::{body, effort_word};

@@ -5,8 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::wire::{
-    ChatMessage, ChatRequest, Effort, ModelFacts, ReasoningBlock, ToolCall, ToolChoice, UserPart, WireDialect,
-    arguments_object,
+    ChatMessage, ChatRequest, Effort, ModelFacts, ReasoningBlock, ToolCall, UserPart, WireDialect, arguments_object,
 };
 
 /// The request body. `with_usage` asks for the usage chunk at the end of the stream, which a few
@@ -24,8 +23,8 @@ pub(in crate::wire) fn body(
     if with_usage {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
-    // `tool_choice: none` is not obeyed everywhere; a tool that is not on the wire cannot be called.
-    if !request.tools.is_empty() && request.tool_choice == ToolChoice::Auto {
+    let with_tools = request.sends_tools();
+    if with_tools {
         let tools: Vec<Value> = request
             .tools
             .iter()
@@ -46,14 +45,17 @@ pub(in crate::wire) fn body(
         };
         body.insert(name.to_owned(), json!(tokens));
     }
-    if let Some(effort) = request.effort.filter(|_| facts.reasoning) {
+    if with_tools && facts.tools_require_no_reasoning {
+        // Left out, the model's own default would reason and refuse the tools.
+        body.insert("reasoning_effort".to_owned(), json!("none"));
+    } else if let Some(effort) = request.effort.filter(|_| facts.reasoning) {
         body.insert("reasoning_effort".to_owned(), json!(effort_word(effort, facts.xhigh)));
     }
     Value::Object(body)
 }
 
 /// Three steps are understood by every model with the knob; newer ones have a fourth above them.
-fn effort_word(effort: Effort, xhigh: bool) -> &'static str {
+pub(in crate::wire) fn effort_word(effort: Effort, xhigh: bool) -> &'static str {
     match effort {
         Effort::Low => "low",
         Effort::Medium => "medium",
@@ -152,16 +154,10 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::wire::{ThinkingStyle, ToolSpec};
+    use crate::wire::{ToolChoice, ToolSpec};
 
     fn facts(reasoning: bool) -> ModelFacts {
-        ModelFacts {
-            id: "m-1".to_owned(),
-            max_output_tokens: Some(4_096),
-            reasoning,
-            thinking: ThinkingStyle::Budget,
-            xhigh: false,
-        }
+        ModelFacts { id: "m-1".to_owned(), max_output_tokens: Some(4_096), reasoning, ..ModelFacts::default() }
     }
 
     fn request() -> ChatRequest {
@@ -236,6 +232,14 @@ mod tests {
         assert!(modern.get("temperature").is_none());
         let plain = body(&facts(false), WireDialect::OpenAiModern, &request(), true);
         assert!(plain.get("reasoning_effort").is_none());
+    }
+
+    #[test]
+    fn reasoning_is_off_with_tools_where_the_model_wants_it_so() {
+        let facts = ModelFacts { tools_require_no_reasoning: true, ..facts(true) };
+        assert_eq!(body(&facts, WireDialect::OpenAiModern, &request(), true)["reasoning_effort"], "none");
+        let forced = ChatRequest { tool_choice: ToolChoice::None, ..request() };
+        assert_eq!(body(&facts, WireDialect::OpenAiModern, &forced, true)["reasoning_effort"], "high");
     }
 
     #[test]

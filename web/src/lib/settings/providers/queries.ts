@@ -29,6 +29,7 @@ export interface CustomProvider {
 	apiFormat: ApiFormat;
 	baseUrl: string;
 	models: Model[];
+	extraBody?: Record<string, unknown>;
 	apiKey?: string;
 }
 
