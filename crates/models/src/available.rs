@@ -237,7 +237,9 @@ impl Models {
         for provider in providers {
             let credentials: Vec<Credential> =
                 credentials.iter().filter(|credential| credential.provider_slug == provider.slug).cloned().collect();
-            let revision = states.iter().find(|state| state.slug == provider.slug).map(|state| state.revision);
+            let state = states.iter().find(|state| state.slug == provider.slug);
+            self.renew_in_background(org, &provider, &credentials, state);
+            let revision = state.map(|state| state.revision);
             let models = self.models_of(conn, org, &provider, &credentials, revision).await?;
             loaded.push(Loaded { provider, credentials, models });
         }

@@ -7,7 +7,8 @@
 //!   row, every replica sees it at once, and no shared volume is needed.
 //! - [`providers`], [`credentials`]: changing them. Every change carries the version it started
 //!   from, is audited without values, and tells open browsers.
-//! - [`probe`]: reading a provider's list of models, and the Test button.
+//! - [`catalogs`]: the lists of models that are read from providers, and how they stay fresh.
+//! - [`probe`]: reading an endpoint that is not saved yet, and the Test button.
 //! - [`available`]: which chat models can be used now, and how one is called.
 //! - [`auto`]: the automatic choice of a model.
 //! - [`embedding`]: the organization's embedding model and the vectors it makes.
@@ -23,6 +24,7 @@
 pub mod auto;
 pub mod available;
 pub mod catalog;
+pub mod catalogs;
 pub mod credentials;
 pub mod definition;
 pub mod embedding;
@@ -49,6 +51,7 @@ use tale_governance::audit::{self, AuditEntry};
 use url::Url;
 
 pub use available::{ModelEntry, ResolvedModel};
+pub use catalogs::{CatalogCheck, CatalogRefresh};
 pub use credentials::{AuthMethod, Credential, CredentialChange, NewCredential};
 pub use definition::{
     Capabilities, CatalogSource, EmbeddingSupport, ModelSpec, Pricing, Provider, ProviderKind, Purpose, Tier,
@@ -96,6 +99,7 @@ struct Inner {
     embedding_changed: OnceLock<Arc<dyn EmbeddingChanged>>,
     embedding_state: embedding::State,
     live_catalogs: Mutex<HashMap<(OrgId, String), available::CachedCatalog>>,
+    catalog_attempts: catalogs::Attempts,
 }
 
 impl std::fmt::Debug for Models {
@@ -120,6 +124,7 @@ impl Models {
                 embedding_changed: OnceLock::new(),
                 embedding_state: embedding::State::default(),
                 live_catalogs: Mutex::new(HashMap::new()),
+                catalog_attempts: catalogs::Attempts::default(),
             }),
         })
     }

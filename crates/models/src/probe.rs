@@ -1,5 +1,5 @@
-//! Asking a provider something outside a chat: its list of models, and one tiny call that shows
-//! whether a credential works (MOD-13 to MOD-17, the Test button).
+//! Asking a provider something before it is used: the models of an endpoint that is not saved yet,
+//! and one tiny call that shows whether a credential works (MOD-17, the Test button).
 
 use std::time::{Duration, Instant};
 
@@ -11,15 +11,15 @@ use tale_core::problem::{Code, Problem};
 use tokio_util::sync::CancellationToken;
 
 use crate::available::facts_of;
-use crate::credentials::{Credential, provider_unknown};
-use crate::definition::{ModelSpec, Provider, ProviderKind, Purpose, base_url};
+use crate::credentials::provider_unknown;
+use crate::definition::{ModelSpec, ProviderKind, Purpose, base_url};
 use crate::extra_body::ExtraBody;
 use crate::secret::checked_key;
 use crate::wire::{
     ApiFormat, ChatMessage, ChatRequest, EmbeddingRefusal, ModelError, ModelErrorCode, ModelFacts, StreamEvent, Target,
     WireDialect,
 };
-use crate::{Models, catalog, store};
+use crate::{Models, catalog};
 
 /// Longest wait for the answer to a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -66,64 +66,6 @@ impl Models {
         let target = Target { format: request.api_format, dialect: WireDialect::Classic, base, secret, demo: false };
         let listed = self.inner.wire.list_models(&target, None).await.map_err(upstream_problem)?;
         Ok(listed.into_iter().filter_map(ModelSpec::from_listed).collect())
-    }
-
-    /// Reads a provider's live list again and returns how many models it holds. A failure keeps
-    /// the list before it (MOD-15).
-    ///
-    /// # Errors
-    /// `PROVIDER_UNKNOWN`, `CREDENTIAL_NOT_FOUND` without an enabled credential, `INVALID_BODY` for
-    /// providers without a live list, `PROVIDER_UPSTREAM_ERROR`.
-    pub async fn refresh_catalog(&self, org: OrgId, slug: &str) -> Result<usize, Problem> {
-        let (provider, credential) = {
-            let mut conn = self.inner.pool.acquire().await?;
-            let provider = self.provider_in(&mut conn, org, slug).await?;
-            let held = store::credentials::list(&mut conn, org)
-                .await?
-                .into_iter()
-                .find(|credential| credential.provider_slug == slug && credential.enabled);
-            (provider, held)
-        };
-        if !provider.catalog_source.is_live() {
-            return Err(Problem::invalid_field("slug", "names a provider whose models are not read from its endpoint"));
-        }
-        let credential = credential.ok_or_else(|| {
-            Problem::new(Code::CredentialNotFound, "The provider has no enabled credential. Add a key first.")
-        })?;
-        self.refresh(org, &provider, &credential).await
-    }
-
-    async fn refresh(&self, org: OrgId, provider: &Provider, credential: &Credential) -> Result<usize, Problem> {
-        let mut conn = self.inner.pool.acquire().await?;
-        let target = self.target(&mut conn, org, provider, Some(credential)).await?;
-        drop(conn);
-        let listed = self.inner.wire.list_models(&target, None).await;
-        let mut conn = self.inner.pool.acquire().await?;
-        let now = self.inner.clock.now();
-        let counted = match listed {
-            Ok(listed) => {
-                let models: Vec<ModelSpec> = listed.into_iter().filter_map(ModelSpec::from_listed).collect();
-                store::providers::keep_catalog(&mut conn, org, &provider.slug, &models, now).await?;
-                Ok(models.len())
-            }
-            Err(error) => {
-                store::providers::note_catalog_failure(&mut conn, org, &provider.slug, &error.message, now).await?;
-                Err(upstream_problem(error))
-            }
-        };
-        tale_db::hints::notify(&mut conn, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Providers)).await?;
-        counted
-    }
-
-    /// Reads a live list after a save; the save stands whatever comes of it.
-    pub(crate) async fn refresh_quietly(&self, org: OrgId, provider: &Provider, credential: &Credential) {
-        if let Err(problem) = self.refresh(org, provider, credential).await {
-            tracing::info!(
-                provider = provider.slug,
-                code = problem.code.text(),
-                "the list of models could not be read after the save"
-            );
-        }
     }
 
     /// Makes one tiny real call and returns what came back, or the vendor's own error.
@@ -225,7 +167,7 @@ fn no_credential() -> Problem {
     )
 }
 
-fn upstream_problem(error: ModelError) -> Problem {
+pub(crate) fn upstream_problem(error: ModelError) -> Problem {
     Problem::new(Code::ProviderUpstreamError, error.message.clone())
         .with_data(json!({ "code": error.code.text(), "status": error.status }))
 }

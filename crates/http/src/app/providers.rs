@@ -18,9 +18,9 @@ use crate::problem::HttpProblem;
 use crate::query::Query;
 use crate::state::App;
 use crate::wire::providers::{
-    AddCredentialRequest, AddProviderRequest, ChangeCredentialRequest, ChangeProviderRequest, Credential,
-    CredentialMethod, Dialect, DiscoverModelsRequest, DiscoveredModels, Model, Provider, ProviderTest,
-    ProviderTestError, Providers, RefreshedCatalog, TestProviderRequest, VersionQuery,
+    AddCredentialRequest, AddProviderRequest, CatalogResult, ChangeCredentialRequest, ChangeProviderRequest,
+    CheckedModels, Credential, CredentialMethod, Dialect, DiscoverModelsRequest, DiscoveredModels, Model, Provider,
+    ProviderTest, ProviderTestError, Providers, RefreshedCatalog, RefreshedCatalogs, TestProviderRequest, VersionQuery,
 };
 
 pub(crate) fn router() -> OpenApiRouter<App> {
@@ -31,6 +31,8 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(change_provider, delete_provider))
         .routes(routes!(test_provider))
         .routes(routes!(refresh_provider))
+        .routes(routes!(refresh_catalogs))
+        .routes(routes!(check_models))
         .routes(routes!(add_credential))
         .routes(routes!(change_credential, delete_credential))
 }
@@ -168,6 +170,29 @@ async fn refresh_provider(
     caller.require(Capability::ProvidersManage)?;
     let count = app.models.refresh_catalog(caller.org, &slug).await?;
     Ok(Json(RefreshedCatalog { count }))
+}
+
+/// Reads every list of models that comes from a provider again. A failure keeps the list before it.
+#[utoipa::path(post, path = "/api/app/catalogs/refresh", tag = "app: providers", params(("orgId" = Option<String>, Query)), responses((status = 200, body = RefreshedCatalogs)))]
+async fn refresh_catalogs(
+    State(app): State<App>,
+    Member(caller): Member,
+) -> Result<Json<RefreshedCatalogs>, HttpProblem> {
+    caller.require(Capability::ProvidersManage)?;
+    let results = app.models.refresh_catalogs(caller.org).await?;
+    Ok(Json(RefreshedCatalogs { catalogs: results.into_iter().map(CatalogResult::from).collect() }))
+}
+
+/// Reads the list of models with this credential's key.
+#[utoipa::path(post, path = "/api/app/credentials/{id}/check", tag = "app: providers", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = CheckedModels)))]
+async fn check_models(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+) -> Result<Json<CheckedModels>, HttpProblem> {
+    caller.require(Capability::ProvidersManage)?;
+    let checked = app.models.check_models(caller.org, credential_id(&id)?).await?;
+    Ok(Json(CheckedModels { count: checked.count, missing: checked.missing }))
 }
 
 /// Adds a credential. The first one of a provider is its default.

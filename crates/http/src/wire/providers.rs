@@ -450,6 +450,46 @@ pub(crate) struct RefreshedCatalog {
     pub(crate) count: usize,
 }
 
+/// What became of reading one provider's list.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CatalogResult {
+    pub(crate) slug: String,
+    pub(crate) display_name: String,
+    /// How many models the list holds; absent when it could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) count: Option<usize>,
+    /// Why the list could not be read; the one before it stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) error: Option<String>,
+}
+
+impl From<tale_models::CatalogRefresh> for CatalogResult {
+    fn from(refresh: tale_models::CatalogRefresh) -> Self {
+        let (count, error) = match refresh.result {
+            Ok(count) => (Some(count), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self { slug: refresh.provider_slug, display_name: refresh.display_name, count, error }
+    }
+}
+
+/// What became of each list.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RefreshedCatalogs {
+    pub(crate) catalogs: Vec<CatalogResult>,
+}
+
+/// What a credential's endpoint lists.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CheckedModels {
+    pub(crate) count: usize,
+    /// Models of the definition that it does not list, the first twenty.
+    pub(crate) missing: Vec<String>,
+}
+
 /// A credential to add.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

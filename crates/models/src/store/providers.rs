@@ -216,10 +216,11 @@ pub(crate) struct CatalogRow {
     pub(crate) revision: i64,
     pub(crate) fetched_at: Option<DateTime<Utc>>,
     pub(crate) error: Option<String>,
+    pub(crate) error_at: Option<DateTime<Utc>>,
 }
 
 pub(crate) async fn catalogs(conn: &mut PgConnection, org: OrgId) -> Result<Vec<CatalogRow>, sqlx::Error> {
-    sqlx::query_as("SELECT slug, revision, fetched_at, error FROM app.provider_catalogs WHERE org_id = $1")
+    sqlx::query_as("SELECT slug, revision, fetched_at, error, error_at FROM app.provider_catalogs WHERE org_id = $1")
         .bind(org)
         .fetch_all(conn)
         .await

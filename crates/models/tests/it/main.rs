@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests fail loudly")]
 
 mod available;
+mod catalogs;
 mod embedding;
 mod providers;
 mod responses;

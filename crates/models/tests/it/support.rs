@@ -20,6 +20,7 @@ pub struct Room {
     pub models: Models,
     pub org: OrgId,
     pub actor: Actor,
+    pub clock: Arc<ManualClock>,
 }
 
 impl Room {
@@ -29,9 +30,10 @@ impl Room {
 
     pub async fn with(host_policy: HostPolicy, demo_base: Option<String>) -> Self {
         let db = TestDb::new().await;
+        let clock = Arc::new(ManualClock::new(Utc.timestamp_opt(1_700_000_000, 0).unwrap()));
         let models = Models::new(ModelsConfig {
             pool: db.app.clone(),
-            clock: Arc::new(ManualClock::new(Utc.timestamp_opt(1_700_000_000, 0).unwrap())),
+            clock: clock.clone(),
             cipher: FieldCipher::from_hex(&"ab".repeat(32), None).unwrap(),
             host_policy,
             env: Arc::new(MapEnv::of([("TALE_PROVIDER_KEY_SET", " sk-from-env \n")])),
@@ -40,7 +42,7 @@ impl Room {
         })
         .unwrap();
         let org = organization(&db.app, "acme").await;
-        Self { db, models, org, actor: Actor::User { id: UserId::new() } }
+        Self { db, models, org, actor: Actor::User { id: UserId::new() }, clock }
     }
 
     pub async fn audit(&self) -> Vec<(String, serde_json::Value)> {

@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 effb0489adc45acdb0ae5b0aff9f3ec113ae1e0f178478d1e43a8c69b21c7f12) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 fd10d155607e2b04051afcd18ef06ec1578ba3660bb2c048bb9f80567a8813d2) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -358,6 +358,50 @@ export interface paths {
                 default: components["responses"]["Failed"];
             };
         };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/catalogs/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads every list of models that comes from a provider again. A failure keeps the list before it. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["RefreshedCatalogs"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1398,6 +1442,53 @@ export interface paths {
                 default: components["responses"]["Failed"];
             };
         };
+        trace?: never;
+    };
+    "/api/app/credentials/{id}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads the list of models with this credential's key. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CheckedModels"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/app/documents": {
@@ -4531,6 +4622,15 @@ export interface components {
         CallableModels: {
             models: components["schemas"]["CallableModel"][];
         };
+        /** @description What became of reading one provider's list. */
+        CatalogResult: {
+            /** @description How many models the list holds; absent when it could not be read. */
+            count?: number;
+            displayName: string;
+            /** @description Why the list could not be read; the one before it stays. */
+            error?: string;
+            slug: string;
+        };
         /** @description What changes; absent fields stay. */
         ChangeCredentialRequest: {
             apiKey?: string | null;
@@ -4605,6 +4705,12 @@ export interface components {
         ChatPickRequest: {
             model: string;
             providerSlug?: string | null;
+        };
+        /** @description What a credential's endpoint lists. */
+        CheckedModels: {
+            count: number;
+            /** @description Models of the definition that it does not list, the first twenty. */
+            missing: string[];
         };
         /**
          * Format: uuid
@@ -5351,6 +5457,10 @@ export interface components {
         /** @description How many models a list holds. */
         RefreshedCatalog: {
             count: number;
+        };
+        /** @description What became of each list. */
+        RefreshedCatalogs: {
+            catalogs: components["schemas"]["CatalogResult"][];
         };
         /** @description A new title. */
         RenameRequest: {

@@ -8,7 +8,7 @@ import { changeCredential, type CredentialChange } from './queries.ts';
 import type { Row } from './rows.ts';
 
 export interface RowAct {
-	kind: 'test' | 'edit' | 'edit-provider' | 'delete' | 'delete-provider';
+	kind: 'test' | 'check' | 'edit' | 'edit-provider' | 'delete' | 'delete-provider';
 	row: Row;
 }
 
@@ -23,6 +23,9 @@ export function rowEntries(org: OpenOrg, row: Row, ask: (act: RowAct) => void): 
 			toasts.problem(m.providers_not_saved(), toProblem(error));
 		}
 	};
+	if (credential && provider.kind !== 'demo' && provider.catalogSource !== 'static') {
+		entries.push({ label: m.providers_check_models(), onselect: () => ask({ kind: 'check', row }) });
+	}
 	if (provider.kind === 'custom') {
 		entries.push({ label: m.providers_edit_provider(), onselect: () => ask({ kind: 'edit-provider', row }) });
 	}

@@ -2,7 +2,15 @@
 import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
-import type { ApiFormat, Credential, Model, Provider, ProviderTest } from '#lib/api/types.ts';
+import type {
+	ApiFormat,
+	CatalogResult,
+	CheckedModels,
+	Credential,
+	Model,
+	Provider,
+	ProviderTest
+} from '#lib/api/types.ts';
 
 export const providersQuery = (orgId: string) => ({
 	queryKey: keys.org(orgId, 'providers'),
@@ -86,6 +94,22 @@ export function testProvider(
 	return send(
 		api.POST('/api/app/providers/{slug}/test', { params: { query: { orgId }, path: { slug } }, body, signal })
 	);
+}
+
+/** Reads every list of models that comes from a provider again. */
+export async function refreshCatalogs(orgId: string): Promise<CatalogResult[]> {
+	const done = await send(api.POST('/api/app/catalogs/refresh', { params: { query: { orgId } } }));
+	await reread(orgId);
+	return done.catalogs;
+}
+
+/** Reads the list of models with one credential's key. */
+export async function checkModels(orgId: string, id: string, signal: AbortSignal): Promise<CheckedModels> {
+	const checked = await send(
+		api.POST('/api/app/credentials/{id}/check', { params: { query: { orgId }, path: { id } }, signal })
+	);
+	await reread(orgId);
+	return checked;
 }
 
 export interface NewCredential {

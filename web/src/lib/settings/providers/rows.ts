@@ -18,6 +18,15 @@ export function rowsOf(providers: readonly Provider[]): Row[] {
 	});
 }
 
+/** The providers whose models are read from themselves, as far as they can be asked. */
+export function readLists(providers: readonly Provider[]): Provider[] {
+	return providers.filter(
+		({ catalogSource, credentials, kind }) =>
+			(catalogSource === 'models-endpoint' || catalogSource === 'openrouter-api') &&
+			(kind === 'custom' || credentials.some(({ enabled }) => enabled))
+	);
+}
+
 /** How many models a row makes usable. */
 export function modelCount({ provider, credential }: Row): number {
 	const allowed = credential?.modelAllowlist ?? [];
