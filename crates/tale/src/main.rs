@@ -1,6 +1,7 @@
 //! The `tale` program: the command line and the wiring of the roles, nothing else.
 
 mod cli;
+mod databases;
 mod dev;
 mod limits;
 mod logging;

@@ -20,7 +20,6 @@ use tale_core::crypto::FieldCipher;
 use tale_core::net::HostPolicy;
 use tale_core::page::CursorSigner;
 use tale_db::hints::HintHub;
-use tale_db::pools::{self, PoolConfig};
 use tale_env::reader::EnvProblems;
 use tale_env::{EnvSource, ProcessEnv, Settings};
 use tale_http::rate::Limits;
@@ -37,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
 
+use crate::databases;
 use crate::plugs::{EmbeddingJobs, ModelEmbedder};
 use crate::signals;
 
@@ -97,6 +97,8 @@ pub(crate) struct Parts {
     pub work_dir: PathBuf,
     /// A name that no other running worker has: leases of a predecessor of that name are free at once.
     pub worker_identity: Option<String>,
+    /// Whether the databases are a server of this process, which is known to be direct and up.
+    pub private_database: bool,
     /// The store that is served under `/<bucket>/` of the same port.
     pub embedded_store: Option<EmbeddedStore>,
     pub demo: bool,
@@ -136,6 +138,7 @@ pub(crate) async fn serve_all(env: &dyn EnvSource, port: u16) -> Result<(), Star
         work_dir: data_dir.join("work"),
         data_dir,
         worker_identity: None,
+        private_database: false,
         embedded_store: None,
         demo: false,
     };
@@ -152,21 +155,11 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
             .create(folder)
             .map_err(|error| StartError::other(format!("{} cannot be used: {error}", folder.display())))?;
     }
-    let pool = |url: &secrecy::SecretString, max| PoolConfig {
-        url: url.expose_secret().to_owned(),
-        max_connections: max,
-        ca_file: None,
-        application_name: "tale",
+    let (app_db, corpus) = tokio::select! {
+        // A start that waits for its database ends like any other.
+        () = stop.cancelled() => return Ok(()),
+        opened = databases::open(&settings.database, parts.private_database) => opened.map_err(StartError::other)?,
     };
-    let app_db = pools::connect("operational", &pool(&settings.database.app_url, settings.database.app_pool_max))
-        .await
-        .map_err(StartError::other)?;
-    let corpus =
-        pools::connect("knowledge", &pool(&settings.database.knowledge_url, settings.database.knowledge_pool_max))
-            .await
-            .map_err(StartError::other)?;
-    tale_db::migrate::app(&app_db).await.map_err(StartError::other)?;
-    tale_db::migrate::knowledge(&corpus).await.map_err(StartError::other)?;
 
     let tasks = TaskTracker::new();
     let demo = if parts.demo { Some(start_demo(&tasks, &stop).await?) } else { None };

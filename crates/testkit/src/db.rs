@@ -43,12 +43,31 @@ impl TestDb {
     pub async fn new() -> Self {
         let (mut admin, server, server_url) = connect().await;
         let template = ensure_templates(&mut admin, &server).await;
+        Self::from_templates(admin, server, server_url, [&format!("{template}_app"), &format!("{template}_knowledge")])
+            .await
+    }
+
+    /// Two databases without any table, for tests of what makes the tables.
+    ///
+    /// # Panics
+    /// As [`TestDb::new`].
+    pub async fn empty() -> Self {
+        let (admin, server, server_url) = connect().await;
+        Self::from_templates(admin, server, server_url, ["template1", "template1"]).await
+    }
+
+    async fn from_templates(
+        mut admin: PgConnection,
+        server: PgConnectOptions,
+        server_url: String,
+        templates: [&str; 2],
+    ) -> Self {
         sweep(&mut admin).await;
         let stem = format!("tale_test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let (app_name, knowledge_name) = (format!("{stem}_app"), format!("{stem}_knowledge"));
-        for (name, kind) in [(&app_name, "app"), (&knowledge_name, "knowledge")] {
+        for (name, template) in [&app_name, &knowledge_name].into_iter().zip(templates) {
             run(&mut admin, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
-            run(&mut admin, format!("CREATE DATABASE {name} TEMPLATE {template}_{kind}")).await;
+            run(&mut admin, format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
         }
         let _ = admin.close().await;
         Self {
@@ -140,9 +159,12 @@ fn shared_server_url() -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix("TEST_DATABASE_URL=")).map(str::to_owned)
 }
 
+/// Counts the states of the tables that the migrator keeps for itself.
+const BOOKKEEPING: u8 = 3;
+
 /// Makes the templates of the present migrations unless they exist; returns their common stem.
 async fn ensure_templates(admin: &mut PgConnection, server: &PgConnectOptions) -> String {
-    let digest: Vec<u8> = [migrate::app_migrator(), migrate::knowledge_migrator()]
+    let mut digest: Vec<u8> = [migrate::app_migrator(), migrate::knowledge_migrator()]
         .iter()
         .flat_map(|migrator| {
             migrator
@@ -151,6 +173,7 @@ async fn ensure_templates(admin: &mut PgConnection, server: &PgConnectOptions) -
                 .collect::<Vec<u8>>()
         })
         .collect();
+    digest.push(BOOKKEEPING);
     let stem = format!("tale_template_{}", &hex_of(&sha256(&digest))[..16]);
     if exists(admin, &format!("{stem}_knowledge")).await {
         return stem;

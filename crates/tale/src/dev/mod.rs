@@ -38,7 +38,7 @@ pub(crate) async fn run(env: &dyn EnvSource, options: DevOptions) -> Result<(), 
         defaults.0.insert("DATABASE_URL".into(), postgres.app_url());
         defaults.0.insert("KNOWLEDGE_DATABASE_URL".into(), postgres.knowledge_url());
     }
-    let result = start(env, defaults, &data, listener, address, options.demo, &stop).await;
+    let result = start(env, defaults, &data, listener, options.demo, postgres.is_some(), &stop).await;
     if let Some(postgres) = postgres {
         postgres.stop().await;
     }
@@ -50,13 +50,14 @@ async fn start(
     mut defaults: MapEnv,
     data: &DataDir,
     listener: TcpListener,
-    address: SocketAddr,
     demo: bool,
+    private_database: bool,
     stop: &CancellationToken,
 ) -> Result<(), StartError> {
-    let site = format!("http://localhost:{}", address.port());
+    let port = listener.local_addr().map_err(StartError::other)?.port();
+    let site = format!("http://localhost:{port}");
     defaults.0.insert("SITE_URL".into(), site.clone());
-    defaults.0.insert("ADDITIONAL_SITE_URLS".into(), format!("http://127.0.0.1:{}", address.port()));
+    defaults.0.insert("ADDITIONAL_SITE_URLS".into(), format!("http://127.0.0.1:{port}"));
     let store = if env.get("OBJECT_STORE_ENDPOINT").is_none_or(|text| text.trim().is_empty()) {
         let secret = defaults.get("OBJECT_STORE_SECRET_KEY").unwrap_or_default().into();
         let access = defaults.get("OBJECT_STORE_ACCESS_KEY").unwrap_or_default();
@@ -75,6 +76,7 @@ async fn start(
         data_dir: data.join(""),
         work_dir: data.join("work"),
         worker_identity: Some(format!("dev:{}", data.join("").display())),
+        private_database,
         embedded_store: store.as_ref().map(|(store, _)| store.clone()),
         demo,
     };

@@ -10,10 +10,12 @@ const WITHOUT_ORGANIZATION: &[&str] = &[
     "app.job_schedules",                 // recurring jobs of the deployment
     "app.login_attempts",                // before anybody is signed in
     "app.organizations",                 // the organization itself
+    "app.schema_floor",                  // bookkeeping
     "app.schema_migrations",             // bookkeeping
     "app.sessions",                      // of a person
     "app.users",                         // a person belongs to several organizations
     "private_knowledge.corpus_settings", // of the database
+    "private_knowledge.schema_floor",
     "private_knowledge.schema_migrations",
 ];
 /// Written by the migration library, not by us.
