@@ -141,16 +141,23 @@ impl Knowledge {
     /// # Errors
     /// `DOCUMENT_NOT_FOUND`, `PASSAGE_NOT_FOUND`.
     pub async fn passage(&self, caller: &Caller, id: DocumentId, chunk: ChunkId) -> Result<Passage, Problem> {
-        let row = self.row(caller, id).await?;
-        let missing = || {
-            Problem::new(
-                Code::PassageNotFound,
-                "This passage is not in the document any more. The document was indexed anew.",
-            )
-        };
-        let file = row.file_id.ok_or_else(missing)?;
+        let file = self.row(caller, id).await?.file_id.ok_or_else(passage_not_found)?;
+        self.passage_in(caller.org, file, chunk).await
+    }
+
+    /// A passage of a file, as a citation of a chat's own upload opens it.
+    ///
+    /// # Errors
+    /// `FILE_NOT_FOUND` for a file the caller may not read, `PASSAGE_NOT_FOUND`.
+    pub async fn file_passage(&self, caller: &Caller, id: FileId, chunk: ChunkId) -> Result<Passage, Problem> {
+        let file = self.readable(caller, id).await?.id;
+        self.passage_in(caller.org, file, chunk).await
+    }
+
+    /// The caller has checked that `file` may be read.
+    async fn passage_in(&self, org: OrgId, file: FileId, chunk: ChunkId) -> Result<Passage, Problem> {
         let mut conn = self.corpus().acquire().await?;
-        let row = corpus::passage(&mut conn, caller.org, file, chunk).await?.ok_or_else(missing)?;
+        let row = corpus::passage(&mut conn, org, file, chunk).await?.ok_or_else(passage_not_found)?;
         Ok(Passage {
             chunk_id: row.id,
             passage: row.body,
@@ -176,12 +183,36 @@ impl Knowledge {
             return Ok(part_of(part, offset, limit, total_length));
         }
         let file = row.file_id.ok_or_else(document_not_found)?;
-        let total = row.text_length.and_then(|length| u64::try_from(length).ok()).unwrap_or_default();
+        self.text_in(caller.org, file, row.text_length, offset, limit).await
+    }
+
+    /// A stretch of a file's text as it was extracted.
+    ///
+    /// # Errors
+    /// `FILE_NOT_FOUND` for a file the caller may not read.
+    pub async fn file_text(&self, caller: &Caller, id: FileId, offset: u64, limit: u64) -> Result<TextPart, Problem> {
+        let row = self.readable(caller, id).await?;
+        self.text_in(caller.org, row.id, row.text_length, offset, limit.clamp(1, MAX_TEXT_CHARS)).await
+    }
+
+    /// The caller has checked that `file` may be read.
+    async fn text_in(
+        &self,
+        org: OrgId,
+        file: FileId,
+        length: Option<i64>,
+        offset: u64,
+        limit: u64,
+    ) -> Result<TextPart, Problem> {
+        let total = length.and_then(|length| u64::try_from(length).ok()).unwrap_or_default();
         let mut conn = self.corpus().acquire().await?;
-        let text =
-            assembled(&mut conn, caller.org, file, offset.min(total), limit.min(total.saturating_sub(offset))).await?;
+        let text = assembled(&mut conn, org, file, offset.min(total), limit.min(total.saturating_sub(offset))).await?;
         Ok(part_of(text, offset, limit, total))
     }
+}
+
+fn passage_not_found() -> Problem {
+    Problem::new(Code::PassageNotFound, "This passage is not in the document any more. The document was indexed anew.")
 }
 
 /// The characters `offset..offset + limit` of a file's extracted text, put together from the exact

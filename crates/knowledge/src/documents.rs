@@ -1,7 +1,6 @@
 //! The library: documents that hold an uploaded file or inline text (spec 60, sections 5.1–5.3).
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
 use tale_core::ids::{DocumentId, FileId, UserId};
 use tale_core::limits::MAX_TITLE_CHARS;
 use tale_core::{Code, Problem};
@@ -11,6 +10,7 @@ use crate::Knowledge;
 use crate::changes::{self, Act};
 use crate::files::{IndexStatus, Purpose, file_not_found};
 use crate::indexing;
+use crate::order::{DocumentOrder, Key, Position};
 use crate::store::documents::{self as store, DocumentRow};
 use crate::store::files;
 
@@ -76,26 +76,18 @@ pub struct Document {
     pub indexing: Indexing,
 }
 
-/// Which documents to list.
+/// Which documents to list, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocumentQuery {
     /// Part of the title or the file's name.
     pub search: Option<String>,
     /// Only those in this state.
     pub status: Option<IndexStatus>,
+    /// Newest first by default.
+    pub order: DocumentOrder,
 }
 
-/// Where a page of documents ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
-    /// Creation time of the last row.
-    #[serde(with = "chrono::serde::ts_microseconds")]
-    pub created_at: DateTime<Utc>,
-    /// Its id.
-    pub id: DocumentId,
-}
-
-/// A page of documents, newest first.
+/// A page of documents.
 #[derive(Debug, Clone)]
 pub struct DocumentPage {
     /// The rows.
@@ -249,7 +241,7 @@ impl Knowledge {
         Ok((row.into(), true))
     }
 
-    /// A page of documents, newest first.
+    /// A page of documents, in the order of `query`. `after` must come from a list of the same order.
     ///
     /// # Errors
     /// The caller's missing right; the database's trouble.
@@ -262,10 +254,10 @@ impl Knowledge {
     ) -> Result<DocumentPage, Problem> {
         caller.require(Capability::KnowledgeRead)?;
         let mut conn = self.app().acquire().await?;
-        let mut rows = store::list(&mut conn, caller.org, query, after, i64::from(limit) + 1).await?;
+        let mut rows = store::list(&mut conn, caller.org, query, after.as_ref(), i64::from(limit) + 1).await?;
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
-        let next = rows.last().filter(|_| more).map(|row| Position { created_at: row.created_at, id: row.id });
+        let next = rows.last().filter(|_| more).map(|row| Position { key: Key::of(row, query.order.by), id: row.id });
         Ok(DocumentPage { rows: rows.into_iter().map(Document::from).collect(), next })
     }
 

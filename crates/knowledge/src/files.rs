@@ -328,7 +328,7 @@ impl Knowledge {
 
     /// A file that the caller may read: their own upload, or one that a document of the library
     /// holds (FILE-2).
-    async fn readable(&self, caller: &Caller, id: FileId) -> Result<store::FileRow, Problem> {
+    pub(crate) async fn readable(&self, caller: &Caller, id: FileId) -> Result<store::FileRow, Problem> {
         let mut conn = self.app().acquire().await?;
         let row = store::get(&mut conn, caller.org, id)
             .await?

@@ -19,6 +19,7 @@ pub mod files;
 mod fusion;
 pub mod indexing;
 pub mod keyword;
+pub mod order;
 pub mod purge;
 mod query_vector;
 pub mod reach;

@@ -273,7 +273,7 @@ async fn search_everything(
     };
     let threads = app.chat.search(&owner, &query.q, FOUND * 2).await?;
     let documents = if everything {
-        let filter = DocumentQuery { search: Some(query.q.trim().to_owned()), status: None };
+        let filter = DocumentQuery { search: Some(query.q.trim().to_owned()), ..DocumentQuery::default() };
         app.knowledge.list_documents(&member.0, &filter, None, FOUND).await?.rows
     } else {
         Vec::new()

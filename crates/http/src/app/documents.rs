@@ -5,9 +5,12 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use tale_core::ids::ChunkId;
 use tale_core::{Code, Problem};
 use tale_identity::{Caller, Capability};
-use tale_knowledge::documents::{self as domain, DocumentQuery, NewContent, Position};
+use tale_knowledge::contents;
+use tale_knowledge::documents::{self as domain, DocumentQuery, NewContent};
+use tale_knowledge::order::{DocumentOrder, Position, SortBy};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -73,13 +76,52 @@ struct ListQuery {
     /// Only those in this state.
     #[param(inline)]
     status: Option<Status>,
+    /// What counts for the order (`added`).
+    #[param(inline)]
+    sort: Option<Sort>,
+    /// `desc`, but `asc` by name, when absent.
+    #[param(inline)]
+    order: Option<Order>,
     /// Continues a list.
     cursor: Option<String>,
     /// Rows per page, 1–100 (50).
     limit: Option<i64>,
 }
 
-/// A page of documents, newest first.
+/// What a list is ordered by.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Sort {
+    /// When they were added.
+    Added,
+    /// The title, without regard to case and accents.
+    Name,
+    /// The size in bytes.
+    Size,
+}
+
+/// Which end of the order comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    /// The oldest, first or smallest.
+    Asc,
+    /// The newest, last or largest.
+    Desc,
+}
+
+impl ListQuery {
+    fn order(&self) -> DocumentOrder {
+        let by = match self.sort {
+            None | Some(Sort::Added) => SortBy::Added,
+            Some(Sort::Name) => SortBy::Name,
+            Some(Sort::Size) => SortBy::Size,
+        };
+        DocumentOrder { by, ascending: self.order.map_or(by == SortBy::Name, |order| order == Order::Asc) }
+    }
+}
+
+/// A page of documents, in the order that was asked for.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct DocumentPage {
@@ -141,7 +183,7 @@ struct ContentQuery {
 /// Which stretch of text.
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct TextQuery {
+pub(super) struct TextQuery {
     /// Where to begin, in Unicode scalar values (0).
     offset: Option<u64>,
     /// How much, 1–200,000 (50,000).
@@ -151,7 +193,7 @@ struct TextQuery {
 /// A stretch of extracted text.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct TextPart {
+pub(super) struct TextPart {
     text: String,
     /// Length of the whole text in Unicode scalar values.
     total_length: u64,
@@ -163,7 +205,7 @@ struct TextPart {
 /// A passage in its document.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Passage {
+pub(super) struct Passage {
     #[schema(format = Uuid)]
     chunk_id: String,
     passage: String,
@@ -176,6 +218,44 @@ struct Passage {
     start: u64,
     /// Where it ends, exclusive.
     end: u64,
+}
+
+impl TextQuery {
+    /// Where to begin and how much, in Unicode scalar values.
+    pub(super) fn window(&self) -> (u64, u64) {
+        let limit = self.limit.map_or(TEXT_CHARS, |limit| u64::try_from(limit.max(1)).unwrap_or(TEXT_CHARS));
+        (self.offset.unwrap_or_default(), limit)
+    }
+}
+
+impl From<contents::TextPart> for TextPart {
+    fn from(part: contents::TextPart) -> Self {
+        Self { text: part.text, total_length: part.total_length, next_offset: part.next_offset }
+    }
+}
+
+impl IntoResponse for TextPart {
+    fn into_response(self) -> Response {
+        ([(header::CACHE_CONTROL, "private, no-cache")], Json(self)).into_response()
+    }
+}
+
+impl From<contents::Passage> for Passage {
+    fn from(passage: contents::Passage) -> Self {
+        Self {
+            chunk_id: passage.chunk_id.to_string(),
+            passage: passage.passage,
+            header: passage.header,
+            page: passage.page,
+            start: passage.start,
+            end: passage.end,
+        }
+    }
+}
+
+/// Reads a passage's id from a path; anything else names no passage.
+pub(super) fn chunk_id(text: &str) -> Result<ChunkId, Problem> {
+    text.parse().map_err(|_| Problem::new(Code::PassageNotFound, "There is no such passage in this document."))
 }
 
 /// The routes of this module.
@@ -191,10 +271,10 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 fn scope(caller: &Caller, query: &DocumentQuery) -> String {
-    format!("app.documents:{}:{:?}:{:?}", caller.org, query.search, query.status)
+    format!("app.documents:{}:{:?}:{:?}:{:?}", caller.org, query.search, query.status, query.order)
 }
 
-/// Documents, newest first.
+/// Documents, newest first unless another order is asked for.
 #[utoipa::path(get, path = "/api/app/documents", tag = "documents", params(("orgId" = Option<String>, Query), ListQuery), responses((status = 200, body = DocumentPage)), extensions(("x-tale-pagination" = json!({ "style": "keyset", "rows": "page", "default": 50, "max": 100 }))), operation_id = "list_documents")]
 async fn list(
     State(app): State<App>,
@@ -202,8 +282,11 @@ async fn list(
     Query(query): Query<ListQuery>,
 ) -> Result<Json<DocumentPage>, HttpProblem> {
     let limit = page_size(query.limit, 50, 100);
-    let filter =
-        DocumentQuery { search: query.search.map(|text| text.trim().to_owned()), status: query.status.map(Into::into) };
+    let filter = DocumentQuery {
+        order: query.order(),
+        search: query.search.map(|text| text.trim().to_owned()),
+        status: query.status.map(Into::into),
+    };
     let scope = scope(&caller, &filter);
     let after = query.cursor.map(|cursor| app.cursors.open::<Position>(&scope, &cursor)).transpose()?;
     let page = app.knowledge.list_documents(&caller, &filter, after, limit).await?;
@@ -333,10 +416,9 @@ async fn text(
     Path(id): Path<String>,
     Query(query): Query<TextQuery>,
 ) -> Result<Response, HttpProblem> {
-    let limit = query.limit.map_or(TEXT_CHARS, |limit| u64::try_from(limit.max(1)).unwrap_or(TEXT_CHARS));
-    let part = app.knowledge.text(&caller, document_id(&id)?, query.offset.unwrap_or_default(), limit).await?;
-    let part = TextPart { text: part.text, total_length: part.total_length, next_offset: part.next_offset };
-    Ok(([(header::CACHE_CONTROL, "private, no-cache")], Json(part)).into_response())
+    let (offset, limit) = query.window();
+    let part = app.knowledge.text(&caller, document_id(&id)?, offset, limit).await?;
+    Ok(TextPart::from(part).into_response())
 }
 
 /// A passage, as a citation opens it.
@@ -346,15 +428,6 @@ async fn passage(
     Member(caller): Member,
     Path((id, chunk)): Path<(String, String)>,
 ) -> Result<Json<Passage>, HttpProblem> {
-    let chunk =
-        chunk.parse().map_err(|_| Problem::new(Code::PassageNotFound, "There is no such passage in this document."))?;
-    let passage = app.knowledge.passage(&caller, document_id(&id)?, chunk).await?;
-    Ok(Json(Passage {
-        chunk_id: passage.chunk_id.to_string(),
-        passage: passage.passage,
-        header: passage.header,
-        page: passage.page,
-        start: passage.start,
-        end: passage.end,
-    }))
+    let passage = app.knowledge.passage(&caller, document_id(&id)?, chunk_id(&chunk)?).await?;
+    Ok(Json(passage.into()))
 }

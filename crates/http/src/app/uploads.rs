@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use tale_core::ids::FileId;
 use tale_core::{Code, Problem};
 use tale_identity::Capability;
 use tale_knowledge::files::{NewUpload, Purpose};
@@ -14,6 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::documents::{Passage, TextPart, TextQuery, chunk_id};
 use crate::body::Body;
 use crate::caller::Member;
 use crate::documents::{judged, with_bytes};
@@ -73,7 +75,7 @@ struct ContentQuery {
 
 /// The routes of this module.
 pub(crate) fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(create)).routes(routes!(content))
+    OpenApiRouter::new().routes(routes!(create)).routes(routes!(content)).routes(routes!(text)).routes(routes!(passage))
 }
 
 /// Opens an upload slot: put the bytes to `url`, then register the file.
@@ -122,12 +124,38 @@ async fn content(
     Query(query): Query<ContentQuery>,
     headers: HeaderMap,
 ) -> Result<Response, HttpProblem> {
-    let id =
-        id.parse().map_err(|_| Problem::new(Code::FileNotFound, "There is no such file, or you may not read it."))?;
+    let id = file_id(&id)?;
     let about = app.knowledge.file_about(&caller, id).await?;
     let range = match judged(&headers, &about) {
         Ok(range) => range,
         Err(response) => return Ok(*response),
     };
     Ok(with_bytes(app.knowledge.open_file(&caller, id, range.clone()).await?, range, query.download == Some(1)))
+}
+
+/// A stretch of the text extracted from one's own upload or from a document's file.
+#[utoipa::path(get, path = "/api/app/files/{fileId}/text", tag = "documents", params(("fileId" = String, Path), ("orgId" = Option<String>, Query), TextQuery), responses((status = 200, body = TextPart)), operation_id = "read_file_text")]
+async fn text(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+    Query(query): Query<TextQuery>,
+) -> Result<Response, HttpProblem> {
+    let (offset, limit) = query.window();
+    Ok(TextPart::from(app.knowledge.file_text(&caller, file_id(&id)?, offset, limit).await?).into_response())
+}
+
+/// A passage of one's own upload or of a document's file, as a citation opens it.
+#[utoipa::path(get, path = "/api/app/files/{fileId}/passages/{chunkId}", tag = "documents", params(("fileId" = String, Path), ("chunkId" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = Passage)), operation_id = "read_file_passage")]
+async fn passage(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path((id, chunk)): Path<(String, String)>,
+) -> Result<Json<Passage>, HttpProblem> {
+    Ok(Json(app.knowledge.file_passage(&caller, file_id(&id)?, chunk_id(&chunk)?).await?.into()))
+}
+
+/// Reads a file's id from a path; anything else names no file.
+fn file_id(text: &str) -> Result<FileId, Problem> {
+    text.parse().map_err(|_| Problem::new(Code::FileNotFound, "There is no such file, or you may not read it."))
 }

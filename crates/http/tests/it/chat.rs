@@ -310,6 +310,20 @@ async fn an_attachment_travels_with_its_message() {
     let path = stage.app(&format!("files/{file}/content"));
     assert_eq!(ben.get(&path).await.refusal(), (404, "FILE_NOT_FOUND".into()));
     assert_eq!(stage.owner.get(&path).await.bytes, content.as_bytes());
+    // Its text and passages open beside the answer that cites them, for the person who uploaded it.
+    let (org, id) = (stage.org.parse().unwrap(), file.parse().unwrap());
+    stage.world.knowledge.index_file(org, id, || async { Ok(()) }).await.unwrap();
+    let text = stage.get(&format!("files/{file}/text?offset=4&limit=6")).await.expect(200);
+    assert_eq!(text, json!({ "text": "kettle", "totalLength": content.len(), "nextOffset": 10 }));
+    let nowhere = uuid::Uuid::new_v4();
+    assert_eq!(
+        stage.get(&format!("files/{file}/passages/{nowhere}")).await.refusal(),
+        (404, "PASSAGE_NOT_FOUND".into())
+    );
+    for path in [format!("files/{file}/text"), format!("files/{file}/passages/{nowhere}")] {
+        let path = stage.app(&path);
+        assert_eq!(ben.get(&path).await.refusal(), (404, "FILE_NOT_FOUND".into()));
+    }
     let mut send = ask("What colour?");
     send["attachments"] = json!([file]);
     let form = stage.app("chat/threads/new/messages");

@@ -158,7 +158,26 @@ async fn the_app_lists_reads_renames_deletes_and_restores() {
         scene.get(&format!("documents?limit=1&search=x&cursor={cursor}")).await.refusal(),
         (400, "INVALID_CURSOR".into())
     );
-    assert_eq!(scene.get("documents?status=lost").await.refusal(), (400, "INVALID_QUERY".into()));
+    for query in ["status=lost", "sort=colour", "order=up", "sort=name&sort=size", "sort="] {
+        assert_eq!(scene.get(&format!("documents?{query}")).await.refusal(), (400, "INVALID_QUERY".into()), "{query}");
+    }
+    for (query, expected) in [
+        ("sort=name", ["b", "Handbook"]),
+        ("sort=name&order=desc", ["Handbook", "b"]),
+        ("sort=size", ["Handbook", "b"]),
+        ("sort=size&order=asc", ["b", "Handbook"]),
+        ("sort=added&order=asc", ["Handbook", "b"]),
+    ] {
+        let first = scene.get(&format!("documents?limit=1&{query}")).await.expect(200);
+        let cursor = first["continueCursor"].as_str().unwrap();
+        let second = scene.get(&format!("documents?limit=1&{query}&cursor={cursor}")).await.expect(200);
+        assert_eq!([&first, &second].map(|page| page["page"][0]["title"].as_str().unwrap()), expected, "{query}");
+        assert_eq!(
+            scene.get(&format!("documents?limit=1&cursor={cursor}")).await.refusal(),
+            (400, "INVALID_CURSOR".into()),
+            "{query}"
+        );
+    }
 
     let path = scene.app(&format!("documents/{id}"));
     let renamed = scene.browser.patch(&path, json!({ "title": "Rules" })).await.expect(200);

@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use tale_core::ids::{DocumentId, FileId, OrgId, UserId};
 
-use crate::documents::{DocumentQuery, Position};
+use crate::documents::DocumentQuery;
 use crate::files::IndexStatus;
+use crate::order::{Key, Position, SortBy};
 
 /// A document with what its file knows, as the domain reads it.
 #[derive(Debug, sqlx::FromRow)]
@@ -35,7 +36,7 @@ pub(crate) struct DocumentRow {
 }
 
 macro_rules! select_document {
-    ($rest:literal) => {
+    ($($rest:literal),+) => {
         concat!(
             "SELECT d.id, d.title, d.file_id, d.content, d.mime_type, d.extension, d.created_at, d.updated_at, d.created_by,
                     u.name AS creator_name, f.file_name, coalesce(f.size, octet_length(d.content)::bigint, 0) AS size,
@@ -47,8 +48,58 @@ macro_rules! select_document {
                LEFT JOIN app.files f ON f.org_id = d.org_id AND f.id = d.file_id
                LEFT JOIN app.users u ON u.id = d.created_by
               WHERE d.org_id = $1 ",
-            $rest
+            $($rest),+
         )
+    };
+}
+
+/// One page in one order: `$key` is what rows are compared by, `$after` the same of the row before the page.
+macro_rules! page_of {
+    ($key:literal, $after:literal, $past:literal, $direction:literal) => {
+        select_document!(
+            "AND d.lifecycle = 'active'
+             AND ($2::text IS NULL OR d.title ILIKE $2 OR f.file_name ILIKE $2)
+             AND ($3::text IS NULL
+                  OR $3 = CASE WHEN f.id IS NULL THEN 'pending' WHEN f.skip_indexing THEN 'skipped' ELSE f.index_status END)
+             AND ($5::uuid IS NULL OR (",
+            $key,
+            ", d.id) ",
+            $past,
+            " (",
+            $after,
+            ", $5)) ORDER BY ",
+            $key,
+            " ",
+            $direction,
+            ", d.id ",
+            $direction,
+            " LIMIT $6"
+        )
+    };
+}
+
+macro_rules! page_by_name {
+    ($past:literal, $direction:literal) => {
+        // Titles are compared without regard to case, and letters with accents stand with their base letter, whatever
+        // the database's collation.
+        page_of!(
+            "translate(lower(d.title), 'àáâãäåæçèéêëìíîïñòóôõöøœùúûüýÿß', 'aaaaaaaceeeeiiiinooooooouuuuyys')",
+            "translate(lower($4::text), 'àáâãäåæçèéêëìíîïñòóôõöøœùúûüýÿß', 'aaaaaaaceeeeiiiinooooooouuuuyys')",
+            $past,
+            $direction
+        )
+    };
+}
+
+macro_rules! page_by_size {
+    ($past:literal, $direction:literal) => {
+        page_of!("coalesce(f.size, octet_length(d.content)::bigint, 0)", "$4::bigint", $past, $direction)
+    };
+}
+
+macro_rules! page_by_age {
+    ($past:literal, $direction:literal) => {
+        page_of!("d.created_at", "$4::timestamptz", $past, $direction)
     };
 }
 
@@ -151,31 +202,30 @@ pub(crate) async fn title_of_file(
         .await
 }
 
-/// A page of active documents, newest first.
+/// A page of active documents, in the order of `query`.
 pub(crate) async fn list(
     conn: &mut PgConnection,
     org: OrgId,
     query: &DocumentQuery,
-    after: Option<Position>,
+    after: Option<&Position>,
     limit: i64,
 ) -> Result<Vec<DocumentRow>, sqlx::Error> {
-    sqlx::query_as(select_document!(
-        "AND d.lifecycle = 'active'
-         AND ($2::text IS NULL OR d.title ILIKE $2 OR f.file_name ILIKE $2)
-         AND ($3::text IS NULL
-              OR $3 = CASE WHEN f.id IS NULL THEN 'pending' WHEN f.skip_indexing THEN 'skipped' ELSE f.index_status END)
-         AND ($4::timestamptz IS NULL OR (d.created_at, d.id) < ($4, $5))
-       ORDER BY d.created_at DESC, d.id DESC
-       LIMIT $6"
-    ))
-    .bind(org)
-    .bind(query.search.as_deref().map(contains))
-    .bind(query.status)
-    .bind(after.map(|at| at.created_at))
-    .bind(after.map(|at| at.id))
-    .bind(limit)
-    .fetch_all(conn)
-    .await
+    let statement = match (query.order.by, query.order.ascending) {
+        (SortBy::Added, false) => page_by_age!("<", "DESC"),
+        (SortBy::Added, true) => page_by_age!(">", "ASC"),
+        (SortBy::Name, false) => page_by_name!("<", "DESC"),
+        (SortBy::Name, true) => page_by_name!(">", "ASC"),
+        (SortBy::Size, false) => page_by_size!("<", "DESC"),
+        (SortBy::Size, true) => page_by_size!(">", "ASC"),
+    };
+    let key = after.map(|at| &at.key);
+    let rows = sqlx::query_as(statement).bind(org).bind(query.search.as_deref().map(contains)).bind(query.status);
+    let rows = match query.order.by {
+        SortBy::Added => rows.bind(key.and_then(Key::added)),
+        SortBy::Name => rows.bind(key.and_then(Key::name)),
+        SortBy::Size => rows.bind(key.and_then(Key::size)),
+    };
+    rows.bind(after.map(|at| at.id)).bind(limit).fetch_all(conn).await
 }
 
 /// How many active documents match.

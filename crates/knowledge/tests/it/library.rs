@@ -8,6 +8,7 @@ use tale_core::ids::{ChunkId, DocumentId};
 use tale_identity::Role;
 use tale_knowledge::documents::{DocumentQuery, NewContent, Retried};
 use tale_knowledge::files::{IndexStatus, Purpose};
+use tale_knowledge::order::{DocumentOrder, SortBy};
 use tale_knowledge::purge::TRASH_KEEPS;
 
 use crate::world::{long_text, world};
@@ -66,7 +67,7 @@ async fn lists_are_pages_newest_first_and_narrowed_by_title_and_status() {
     assert_eq!(names, ["z", "photo", "budget_2024", "100x sure", "100% sure"]);
     assert_eq!(world.knowledge.count_documents(&owner, &all).await.unwrap(), 5);
     for (search, expected) in [("100%", 1), ("SURE", 2), ("t_2", 1), ("_", 1), ("\\", 0), ("nothing", 0)] {
-        let query = DocumentQuery { search: Some(search.into()), status: None };
+        let query = DocumentQuery { search: Some(search.into()), ..DocumentQuery::default() };
         assert_eq!(
             world.knowledge.list_documents(&owner, &query, None, 10).await.unwrap().rows.len(),
             expected,
@@ -74,8 +75,38 @@ async fn lists_are_pages_newest_first_and_narrowed_by_title_and_status() {
         );
         assert_eq!(world.knowledge.count_documents(&owner, &query).await.unwrap(), expected as u64, "{search}");
     }
-    let unsupported = DocumentQuery { search: None, status: Some(IndexStatus::Unsupported) };
+    let unsupported = DocumentQuery { status: Some(IndexStatus::Unsupported), ..DocumentQuery::default() };
     assert_eq!(world.knowledge.list_documents(&owner, &unsupported, None, 10).await.unwrap().rows.len(), 1);
+}
+
+#[tokio::test]
+async fn every_order_shows_each_document_once_across_pages() {
+    let world = world().await;
+    let owner = world.person("acme", Role::Owner).await;
+    for (name, content) in [("Zebra.txt", "12345"), ("ärger.txt", "1"), ("Apfel.txt", "1"), ("bär.txt", "123")] {
+        world.document(&owner, name, content).await;
+        world.later(Duration::from_millis(1));
+    }
+    let listed = async |by, ascending| {
+        let query = DocumentQuery { order: DocumentOrder { by, ascending }, ..DocumentQuery::default() };
+        let (mut names, mut after) = (Vec::new(), None);
+        loop {
+            let page = world.knowledge.list_documents(&owner, &query, after, 1).await.unwrap();
+            names.extend(page.rows.into_iter().map(|row| row.title));
+            after = page.next;
+            if after.is_none() {
+                return names;
+            }
+        }
+    };
+    assert_eq!(listed(SortBy::Added, true).await, ["Zebra", "ärger", "Apfel", "bär"]);
+    assert_eq!(listed(SortBy::Name, true).await, ["Apfel", "ärger", "bär", "Zebra"]);
+    assert_eq!(listed(SortBy::Name, false).await, ["Zebra", "bär", "ärger", "Apfel"]);
+    let by_size = listed(SortBy::Size, true).await;
+    assert_eq!(&by_size[2..], ["bär", "Zebra"]);
+    let mut descending = listed(SortBy::Size, false).await;
+    descending.reverse();
+    assert_eq!(by_size, descending);
 }
 
 #[tokio::test]
