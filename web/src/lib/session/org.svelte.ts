@@ -13,32 +13,33 @@ import type { Capability } from './capabilities.ts';
 type User = NonNullable<Session['user']>;
 
 export class OpenOrg {
-	constructor(
-		private readonly read: () => { organization: OrganizationSummary; permissions: Permissions; session: Session }
-	) {}
+	/** Changes only with the organization, not with every read of the session: effects hang on it. */
+	readonly id: string = $derived.by(() => this.#read().organization.id);
+	readonly #read: () => { organization: OrganizationSummary; permissions: Permissions; session: Session };
 
-	get id(): string {
-		return this.read().organization.id;
+	constructor(read: () => { organization: OrganizationSummary; permissions: Permissions; session: Session }) {
+		this.#read = read;
 	}
+
 	get name(): string {
-		return this.read().organization.name;
+		return this.#read().organization.name;
 	}
 	get slug(): string {
-		return this.read().organization.slug;
+		return this.#read().organization.slug;
 	}
 	get role(): Role {
-		return this.read().permissions.role;
+		return this.#read().permissions.role;
 	}
 	get session(): Session {
-		return this.read().session;
+		return this.#read().session;
 	}
 	get user(): User {
-		const { user } = this.read().session;
+		const { user } = this.#read().session;
 		if (!user) throw new Error('the dashboard is only shown to signed-in people');
 		return user;
 	}
 	can(capability: Capability): boolean {
-		return this.read().permissions.capabilities.includes(capability);
+		return this.#read().permissions.capabilities.includes(capability);
 	}
 }
 
