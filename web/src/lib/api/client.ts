@@ -9,13 +9,15 @@ import createClient from 'openapi-fetch';
 import { connectivity } from '#lib/live/connectivity.svelte.ts';
 import { ApiProblem, NETWORK } from './problem.ts';
 import type { paths } from './schema.ts';
+import { watchSession } from './signed-out.ts';
 
 /** `fetch` that tells the connectivity watch whether the server could be reached. Cancelled calls say nothing. */
 async function watchedFetch(request: Request): Promise<Response> {
 	try {
 		const response = await fetch(request);
-		// A gateway in front that finds nobody behind it is the same outage as no answer at all.
-		if (response.status === 502 || response.status === 504) connectivity.failed();
+		// A gateway in front that finds nobody behind it is the same outage as no answer at all; so is its 503.
+		const gateway = response.status === 503 && !response.headers.has('x-request-id');
+		if (gateway || response.status === 502 || response.status === 504) connectivity.failed();
 		else connectivity.reached();
 		return response;
 	} catch (error) {
@@ -34,6 +36,8 @@ export const api = createClient<paths>({
 /** Waits for a call and returns its body; throws `ApiProblem` when the server refused. */
 export async function send<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
 	const { data, error, response } = await call;
-	if (!response.ok) throw ApiProblem.from(response, error);
-	return data as T;
+	if (response.ok) return data as T;
+	const problem = ApiProblem.from(response, error);
+	watchSession(problem);
+	throw problem;
 }

@@ -18,7 +18,9 @@ export class ApiProblem extends Error {
 		readonly code: string,
 		message: string,
 		readonly data: Record<string, unknown> = {},
-		readonly requestId: string | null = null
+		readonly requestId: string | null = null,
+		/** Seconds after which the server wants to be asked again; nothing when it didn't say. */
+		readonly retryAfter: number | null = null
 	) {
 		super(message);
 		this.name = 'ApiProblem';
@@ -32,7 +34,8 @@ export class ApiProblem extends Error {
 			wire.code ?? `HTTP_${response.status}`,
 			wire.error ?? response.statusText,
 			wire.data ?? {},
-			wire.requestId ?? response.headers.get('x-request-id')
+			wire.requestId ?? response.headers.get('x-request-id'),
+			response.status === 429 ? Number(response.headers.get('retry-after')) || 1 : null
 		);
 	}
 }

@@ -1,22 +1,8 @@
 /** The query cache: the one place where server state lives in the browser. */
-import { MutationCache, QueryCache, QueryClient } from '@tanstack/svelte-query';
+import { QueryClient } from '@tanstack/svelte-query';
 import { ApiProblem } from './problem.ts';
 
-type Listener = () => void;
-let signedOut: Listener = () => {};
-
-/** Registers what happens when the server no longer knows this browser's session. */
-export function onSignedOut(listener: Listener): void {
-	signedOut = listener;
-}
-
-function watchSession(error: unknown): void {
-	if (error instanceof ApiProblem && error.status === 401 && error.code !== 'INVALID_CREDENTIALS') signedOut();
-}
-
 export const queryClient = new QueryClient({
-	queryCache: new QueryCache({ onError: watchSession }),
-	mutationCache: new MutationCache({ onError: watchSession }),
 	defaultOptions: {
 		queries: {
 			// Hints name what changed, so data stays fresh until then; a reconnect re-reads what is on screen.

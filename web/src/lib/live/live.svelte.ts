@@ -10,6 +10,7 @@ import { queryClient } from '#lib/api/query-client.ts';
 import { connectivity } from './connectivity.svelte.ts';
 import type { DeltaEvent, HintEvent, PartEvent, SettledEvent, ThreadHandlers, TurnEvent } from './events.ts';
 import { staleKeys } from './topics.ts';
+import { checkVersion } from './version.svelte.ts';
 
 /** Pauses before reconnecting after the server closed the stream for good; the last one repeats. */
 const BACKOFF_MS = [500, 1_000, 2_000, 5_000];
@@ -27,6 +28,8 @@ class Live {
 	#retry: ReturnType<typeof setTimeout> | undefined;
 	/** Whether hints may have been sent while no stream was open; so it is at the start, too. */
 	#missed = true;
+	/** Whether a stream was open before. */
+	#before = false;
 
 	/** Opens the stream while the page still loads, so that hardly anything is read before hints can arrive. */
 	prepare(orgId: string): void {
@@ -107,10 +110,13 @@ class Live {
 		connectivity.reached();
 		// Hints sent while the stream was down are lost: what is older than this moment is read again.
 		if (this.#missed) {
+			// A server that was away may have come back as another one.
+			if (this.#before) void checkVersion();
 			const now = Date.now();
 			void queryClient.invalidateQueries({ predicate: ({ state }) => state.dataUpdatedAt < now });
 		}
 		this.#missed = false;
+		this.#before = true;
 		this.#watched?.handlers.connected?.();
 	}
 

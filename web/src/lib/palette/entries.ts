@@ -1,14 +1,19 @@
 /** What the palette offers: pages of the app that match, then chats and documents the server found. */
 import BookOpen from '@lucide/svelte/icons/book-open';
 import FileText from '@lucide/svelte/icons/file-text';
+import Keyboard from '@lucide/svelte/icons/keyboard';
 import MessageCircle from '@lucide/svelte/icons/message-circle';
+import PanelLeft from '@lucide/svelte/icons/panel-left';
 import SquarePen from '@lucide/svelte/icons/square-pen';
 import type { SearchResults } from '#lib/api/types.ts';
 import { formatAge } from '#lib/i18n/format.ts';
 import { m } from '#lib/paraglide/messages.js';
 import type { OpenOrg } from '#lib/session/org.svelte.ts';
 import { settingsPages } from '#lib/settings/pages.ts';
+import { homePanel } from '#lib/shell/panel.svelte.ts';
 import { paths } from '#lib/shell/paths.ts';
+import { keysOf } from '#lib/shell/platform.ts';
+import { shortcutsDialog } from '#lib/shell/shortcuts-dialog.svelte.ts';
 import type { Icon } from '#lib/ui/Icon.ts';
 import type { Scope } from './queries.ts';
 
@@ -20,7 +25,11 @@ export interface Entry {
 	snippet?: string;
 	where: string;
 	archived?: boolean;
-	href: string;
+	/** Where it leads, or what it does. */
+	href?: string;
+	run?: () => void;
+	/** Its shortcut, as printed. */
+	keys?: string;
 }
 
 function pages(org: OpenOrg): Entry[] {
@@ -30,6 +39,7 @@ function pages(org: OpenOrg): Entry[] {
 			icon: SquarePen,
 			title: m.palette_new_chat(),
 			where: m.palette_action(),
+			keys: keysOf('N', { alt: true }),
 			href: paths.newChat(org.id)
 		},
 		{
@@ -40,6 +50,23 @@ function pages(org: OpenOrg): Entry[] {
 			href: paths.documents(org.id)
 		}
 	];
+	if (homePanel.present) {
+		list.push({
+			id: 'fold',
+			icon: PanelLeft,
+			title: homePanel.folded ? m.nav_show_sidebar() : m.nav_hide_sidebar(),
+			where: m.palette_action(),
+			keys: keysOf('\\'),
+			run: () => homePanel.toggle()
+		});
+	}
+	list.push({
+		id: 'shortcuts',
+		icon: Keyboard,
+		title: m.shortcuts_title(),
+		where: m.palette_action(),
+		run: () => (shortcutsDialog.open = true)
+	});
 	for (const page of settingsPages(org)) {
 		list.push({
 			id: page.slug,

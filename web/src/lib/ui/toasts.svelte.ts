@@ -15,6 +15,8 @@ export interface Toast {
 	action?: { label: string; run: () => void };
 	/** Stays until dismissed. */
 	lasting?: boolean;
+	/** Words in place of the cross that dismisses it. */
+	dismiss?: string;
 }
 
 class Toasts {
