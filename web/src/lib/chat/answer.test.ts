@@ -61,6 +61,7 @@ describe('readAnswer', () => {
 				type: 'citation',
 				number: 1,
 				documentId: 'd1',
+				fileId: 'f1',
 				title: 'Keller.pdf',
 				passage: 'ninety days',
 				chunkId: 'c1',
@@ -73,7 +74,7 @@ describe('readAnswer', () => {
 		]);
 		expect(answer.steps[1]).toMatchObject({ kind: 'read', subject: 'Brandt.docx', state: 'done' });
 		expect([...answer.citations.keys()], 'uncited rows are dropped').toEqual([1]);
-		expect(passagesOf(answer, 'd1').map((citation) => citation.number)).toEqual([1]);
+		expect(passagesOf(answer, { kind: 'document', id: 'd1' }).map((citation) => citation.number)).toEqual([1]);
 	});
 
 	it('names a running read by the title the search gave', () => {
@@ -92,7 +93,19 @@ describe('readAnswer', () => {
 			}
 		]);
 		expect(answer.steps[0]).toMatchObject({ kind: 'read', subject: 'docs.example', state: 'done' });
-		expect(answer.sources[0]).toMatchObject({ title: 'Page', url: 'https://docs.example/a/b', documentId: null });
+		expect(answer.sources[0]).toMatchObject({ title: 'Page', url: 'https://docs.example/a/b', what: null });
+	});
+
+	it('opens a file of the chat itself where no document of the library holds it', () => {
+		const rows = [{ cite: 1, kind: 'file', title: 'notes.txt', ref: 'f9', chunkId: 'c9', snippet: 'blue' }];
+		const running = readAnswer([{ type: 'tool-result', id: 's', name: 'rag_search', output: { rows } }]);
+		const what = { kind: 'file', id: 'f9' } as const;
+		expect(running.citations.get(1)?.what).toEqual(what);
+		const settled = readAnswer([
+			{ type: 'citation', number: 1, fileId: 'f9', title: 'notes.txt', passage: 'blue', chunkId: 'c9' }
+		]);
+		expect(settled.sources[0]?.what).toEqual(what);
+		expect(passagesOf(settled, what)).toHaveLength(1);
 	});
 
 	it('keeps text from before and after a tool call together, in order', () => {

@@ -3,6 +3,7 @@
  * text, what the citation marks point at and the sources below. The same function serves the stored
  * message and the running turn, so that settling changes nothing on screen.
  */
+import type { Readable } from '#lib/documents/types.ts';
 import type { CitationPart, Part, SearchRow } from './types';
 
 /** One tool call, in the words the timeline needs. */
@@ -24,7 +25,8 @@ export interface Step {
 export interface Citation {
 	number: number;
 	title: string;
-	documentId: string | null;
+	/** The document of the library it stands in, or the file of this chat; a passage without either opens nothing. */
+	what: Readable | null;
 	chunkId: string | null;
 	page: number | null;
 	passage: string;
@@ -35,8 +37,8 @@ export interface Source {
 	key: string;
 	number: number | null;
 	title: string;
-	/** Absent for web pages and for files that belong to this chat only. */
-	documentId: string | null;
+	/** What it opens; nothing for a web page. */
+	what: Readable | null;
 	chunkId: string | null;
 	page: number | null;
 	/** Address of a web page. */
@@ -89,7 +91,7 @@ export function readAnswer(parts: readonly Part[]): Answer {
 				citations.set(part.number, {
 					number: part.number,
 					title: part.title,
-					documentId: part.documentId ?? null,
+					what: readable(part.documentId, part.fileId),
 					chunkId: part.chunkId,
 					page: part.page ?? null,
 					passage: part.passage
@@ -112,26 +114,32 @@ export function readAnswer(parts: readonly Part[]): Answer {
 			key: `cite-${part.number}`,
 			number: part.number,
 			title: part.title,
-			documentId: part.documentId ?? null,
+			what: readable(part.documentId, part.fileId),
 			chunkId: part.chunkId,
 			page: part.page ?? null,
 			url: null
 		}));
-	const known = new Set(sources.map((source) => source.documentId));
+	const known = new Set(sources.map((source) => source.what?.id ?? null));
 	for (const source of fetched) {
-		const what = source.documentId ?? source.url;
-		if (known.has(what)) continue;
-		known.add(what);
+		const place = source.what?.id ?? source.url;
+		if (known.has(place)) continue;
+		known.add(place);
 		sources.push(source);
 	}
 
 	return { reasoning: thoughts.join('\n\n'), text: texts.join('\n\n'), steps: [...steps.values()], citations, sources };
 }
 
+/** What a passage of a document, or of a file that no document holds, opens. */
+function readable(documentId: string | null | undefined, fileId: string | null | undefined): Readable | null {
+	if (documentId) return { kind: 'document', id: documentId };
+	return fileId ? { kind: 'file', id: fileId } : null;
+}
+
 /** The passages of one document that an answer cites, in the order of their numbers. */
-export function passagesOf(answer: Answer, documentId: string): Citation[] {
+export function passagesOf(answer: Answer, what: Readable): Citation[] {
 	return [...answer.citations.values()]
-		.filter((citation) => citation.documentId === documentId && citation.chunkId !== null)
+		.filter((citation) => citation.what?.id === what.id && citation.chunkId !== null)
 		.toSorted((a, b) => a.number - b.number);
 }
 
@@ -167,14 +175,22 @@ function fetchedSource(name: string, output: Record<string, unknown>): Source | 
 	const title = text(output.title);
 	const url = text(output.url);
 	if (name === 'rag_fetch' && documentId !== '') {
-		return { key: `read-${documentId}`, number: null, title, documentId, chunkId: null, page: null, url: null };
+		return {
+			key: `read-${documentId}`,
+			number: null,
+			title,
+			what: readable(documentId, null),
+			chunkId: null,
+			page: null,
+			url: null
+		};
 	}
 	if (name === 'web_fetch' && /^https?:/i.test(url)) {
 		return {
 			key: `web-${url}`,
 			number: null,
 			title: title || hostOf(url),
-			documentId: null,
+			what: null,
 			chunkId: null,
 			page: null,
 			url
@@ -192,7 +208,7 @@ function fromRow(row: SearchRow): Citation {
 	return {
 		number: row.cite,
 		title: row.title,
-		documentId: row.documentId ?? null,
+		what: readable(row.documentId, row.ref),
 		chunkId: row.chunkId ?? null,
 		page: row.page ?? null,
 		passage: row.snippet ?? ''

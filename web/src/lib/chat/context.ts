@@ -1,5 +1,6 @@
 /** What the messages of an open chat may ask of the page around them. */
 import { createContext } from 'svelte';
+import type { Readable } from '#lib/documents/types.ts';
 import type { Answer } from './answer.ts';
 import type { ChatSession } from './session.svelte.ts';
 import type { Message } from './types.ts';
@@ -11,13 +12,13 @@ export interface ChatContext {
 	readonly readonly: boolean;
 	readonly providersHref: string | null;
 	providerName(slug: string | null | undefined): string | null;
-	/** Whether this passage (or, without one, this document) is the one on screen. */
-	isOpen(documentId: string | null, chunkId: string | null): boolean;
+	/** Whether this passage (or, without one, this document or file) is the one on screen. */
+	isOpen(what: Readable | null, chunkId: string | null): boolean;
 	/** `quote` is what the answer says beside the mark. */
 	openDocument(
-		documentId: string,
+		what: Readable,
 		chunkId: string | null,
-		answer: Answer,
+		answer: Answer | null,
 		from: HTMLElement,
 		quote: string | null
 	): void;

@@ -3,7 +3,8 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/svelte-query';
 import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
-import type { DocumentPage, IndexingStatus } from './types.ts';
+import { extensionOf } from './kinds.ts';
+import type { About, DocumentPage, ExtractedText, IndexingStatus, Passage, Readable } from './types.ts';
 
 const PAGE = 100;
 /** Characters of extracted text read at once. */
@@ -13,7 +14,12 @@ export interface DocumentFilter {
 	search: string;
 	/** An indexing status, or empty for all. */
 	status: string;
+	sort: DocumentSort;
+	order: 'asc' | 'desc';
 }
+
+/** What the list can be ordered by. */
+export type DocumentSort = 'added' | 'name' | 'size';
 
 export const documentsQuery = (orgId: string, filter: DocumentFilter) =>
 	infiniteQueryOptions({
@@ -25,6 +31,8 @@ export const documentsQuery = (orgId: string, filter: DocumentFilter) =>
 						query: {
 							orgId,
 							limit: PAGE,
+							sort: filter.sort,
+							order: filter.order,
 							...(filter.search ? { search: filter.search } : {}),
 							...(filter.status ? { status: filter.status as IndexingStatus } : {}),
 							...(pageParam ? { cursor: pageParam } : {})
@@ -37,33 +45,52 @@ export const documentsQuery = (orgId: string, filter: DocumentFilter) =>
 		getNextPageParam: (last: DocumentPage) => (last.isDone ? undefined : (last.continueCursor ?? undefined))
 	});
 
-export const documentQuery = (orgId: string, id: string) =>
+export const documentKey = (orgId: string, id: string) => keys.org(orgId, 'document', id);
+
+export const aboutQuery = (orgId: string, { kind, id }: Readable) =>
 	queryOptions({
-		queryKey: keys.org(orgId, 'document', id),
-		queryFn: ({ signal }) =>
-			send(api.GET('/api/app/documents/{id}', { params: { path: { id }, query: { orgId } }, signal }))
+		queryKey: keys.org(orgId, kind, id, 'about'),
+		queryFn: async ({ signal }): Promise<About> => {
+			const query = { orgId };
+			if (kind === 'file') {
+				const path = { fileId: id };
+				const file = await send(api.GET('/api/app/chat/attachments/{fileId}', { params: { path, query }, signal }));
+				return { title: file.name, fileName: file.name, extension: extensionOf(file.name), errorCode: null };
+			}
+			const document = await send(api.GET('/api/app/documents/{id}', { params: { path: { id }, query }, signal }));
+			const { title, fileName, extension, indexing } = document;
+			return { title, fileName, extension: extension || extensionOf(fileName), errorCode: indexing.errorCode ?? null };
+		}
 	});
 
-export const passageQuery = (orgId: string, id: string, chunkId: string) =>
+export const passageQuery = (orgId: string, { kind, id }: Readable, chunkId: string) =>
 	queryOptions({
-		queryKey: keys.org(orgId, 'document', id, 'passage', chunkId),
-		queryFn: ({ signal }) =>
-			send(
-				api.GET('/api/app/documents/{id}/passages/{chunkId}', {
-					params: { path: { id, chunkId }, query: { orgId } },
-					signal
-				})
-			)
+		queryKey: keys.org(orgId, kind, id, 'passage', chunkId),
+		queryFn: ({ signal }): Promise<Passage> => {
+			const query = { orgId };
+			return kind === 'file'
+				? send(
+						api.GET('/api/app/files/{fileId}/passages/{chunkId}', {
+							params: { path: { fileId: id, chunkId }, query },
+							signal
+						})
+					)
+				: send(
+						api.GET('/api/app/documents/{id}/passages/{chunkId}', { params: { path: { id, chunkId }, query }, signal })
+					);
+		}
 	});
 
-/** One window of a document's extracted text, from the cache when it was read before. */
-export function readText(orgId: string, id: string, offset: number, limit = TEXT_WINDOW) {
+/** One window of an extracted text, from the cache when it was read before. */
+export function readText(orgId: string, { kind, id }: Readable, offset: number, limit = TEXT_WINDOW) {
 	return queryClient.fetchQuery({
-		queryKey: keys.org(orgId, 'document', id, 'text', offset, limit),
-		queryFn: ({ signal }) =>
-			send(
-				api.GET('/api/app/documents/{id}/text', { params: { path: { id }, query: { orgId, offset, limit } }, signal })
-			)
+		queryKey: keys.org(orgId, kind, id, 'text', offset, limit),
+		queryFn: ({ signal }): Promise<ExtractedText> => {
+			const query = { orgId, offset, limit };
+			return kind === 'file'
+				? send(api.GET('/api/app/files/{fileId}/text', { params: { path: { fileId: id }, query }, signal }))
+				: send(api.GET('/api/app/documents/{id}/text', { params: { path: { id }, query }, signal }));
+		}
 	});
 }
 
@@ -72,7 +99,7 @@ export function rereadDocuments(orgId: string): void {
 	void queryClient.invalidateQueries({ queryKey: keys.org(orgId, 'composer') });
 }
 
-/** Where a document's bytes are; `download` makes the browser save them. */
-export function contentUrl(orgId: string, id: string, download = false): string {
-	return `/api/app/documents/${encodeURIComponent(id)}/content?orgId=${encodeURIComponent(orgId)}${download ? '&download=1' : ''}`;
+/** Where the bytes are; `download` makes the browser save them. */
+export function contentUrl(orgId: string, { kind, id }: Readable, download = false): string {
+	return `/api/app/${kind}s/${encodeURIComponent(id)}/content?orgId=${encodeURIComponent(orgId)}${download ? '&download=1' : ''}`;
 }

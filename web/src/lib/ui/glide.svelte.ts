@@ -1,6 +1,7 @@
 /**
  * One highlight that glides to the current entry of a list. The container gets the place of its `[aria-current]` (or
- * `[aria-selected="true"]`) descendant as `--glide-y` / `--glide-h` / `--glide-x` / `--glide-w`, and draws the pill itself.
+ * `[aria-selected="true"]`) descendant as `--glide-y` / `--glide-h` / `--glide-x` / `--glide-w`, and
+ * draws the pill itself; `--glide-t` is how long it moves, `--glide-o` whether it is seen.
  *
  * ```svelte
  * <ul {@attach glide(() => page.url.pathname)}>
@@ -16,6 +17,9 @@ export function glide(current: () => unknown): Attachment<HTMLElement> {
 				container.style.setProperty('--glide-o', '0');
 				return;
 			}
+			// A pill that was not seen appears where it belongs; only a seen one glides there.
+			const seen = container.style.getPropertyValue('--glide-o') === '1';
+			container.style.setProperty('--glide-t', seen ? 'var(--t-glide)' : '0ms');
 			const outer = container.getBoundingClientRect();
 			const inner = target.getBoundingClientRect();
 			container.style.setProperty('--glide-y', `${inner.top - outer.top + container.scrollTop}px`);

@@ -25,7 +25,7 @@ export function neighbour(ids: readonly string[], open: string | null, step: 1 |
 	return ids[at + step] ?? null;
 }
 
-/** Follows Alt and arrows on the whole page, unless they mean text where the focus is. */
+/** Follows Alt and arrows on the whole page. In a text field they mean text; the empty field of a new chat has none. */
 export function moveKeys(
 	event: KeyboardEvent,
 	ids: readonly string[],
@@ -34,7 +34,7 @@ export function moveKeys(
 ): void {
 	if (!event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
 	if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
-	if (inTextField(event) && (event.target as HTMLInputElement).value !== '') return;
+	if (inTextField(event) && (open !== null || (event.target as HTMLInputElement).value !== '')) return;
 	const next = neighbour(ids, open, event.key === 'ArrowDown' ? 1 : -1);
 	event.preventDefault();
 	if (next) void goto(href(next), { reset: false });
