@@ -1,6 +1,7 @@
 /**
- * Pictures of every screen into `web/screenshots`: three sizes, both themes, English and German. Starts a server of its
- * own with the demo model and a few documents, or uses `TALE_BASE_URL`. `SHOTS=providers,chat` takes only those.
+ * Pictures of every screen into `web/screenshots`: three sizes, the desktop at 200 % zoom and the narrowest column, both
+ * themes, all languages. Starts a server of its own with the demo model and a few documents, or uses `TALE_BASE_URL`.
+ * `SHOTS=providers,chat`, `SIZES=zoom,reflow`, `THEMES=dark` and `LOCALES=de,fr` take only those.
  */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +10,19 @@ import { prefer, signIn, type Locale, type Theme } from './support/app.ts';
 import { startServer } from './support/server.ts';
 import { seed } from './support/seed.ts';
 
-const SIZES = { desktop: [1440, 900], laptop: [1024, 768], phone: [390, 844] } as const;
+/** Width, height and zoom: a zoomed window has fewer, larger pixels. */
+const SIZES = {
+	desktop: [1440, 900, 1],
+	laptop: [1024, 768, 1],
+	phone: [390, 844, 1],
+	zoom: [720, 450, 2],
+	reflow: [320, 640, 1]
+} as const;
+/** What the environment asks for, or all. */
+function wanted<T extends string>(name: string, all: readonly T[]): T[] {
+	const chosen = process.env[name]?.split(',');
+	return all.filter((one) => !chosen || chosen.includes(one));
+}
 const out = join(import.meta.dirname, '../screenshots');
 
 interface Shot {
@@ -29,6 +42,14 @@ const SHOTS: Shot[] = [
 	{ name: 'chat', path: ({ orgId, threadId }) => `/dashboard/${orgId}/chat/${threadId ?? ''}` },
 	{ name: 'home', path: org('home') },
 	{ name: 'documents', path: org('documents') },
+	{
+		name: 'documents-selected',
+		path: org('documents'),
+		act: async (page) => {
+			await page.locator('tbody input[type=checkbox]').first().click();
+			await page.locator('tbody input[type=checkbox]').nth(1).click();
+		}
+	},
 	{ name: 'document', path: ({ orgId, documentId }) => `/dashboard/${orgId}/documents?doc=${documentId ?? ''}` },
 	{ name: 'settings', path: org('settings') },
 	{ name: 'account', path: org('settings/account') },
@@ -51,6 +72,18 @@ const SHOTS: Shot[] = [
 			await page.keyboard.press('Control+k');
 			await page.locator('input[role="combobox"]').fill('calibration');
 			await page.locator('[role="option"]').first().waitFor();
+		}
+	},
+	{
+		name: 'shortcuts',
+		path: org('chat'),
+		act: async (page) => {
+			await page.keyboard.press('Control+k');
+			await page
+				.locator('[role="option"]')
+				.filter({ hasText: /shortcuts|Tastenkürzel|Raccourcis/ })
+				.click();
+			await page.getByRole('dialog').waitFor();
 		}
 	},
 	{
@@ -82,17 +115,26 @@ async function settle(page: Page): Promise<void> {
 }
 
 async function take(browser: Browser, url: string, theme: Theme, locale: Locale): Promise<void> {
-	const wanted = process.env.SHOTS?.split(',');
 	const context = await browser.newContext({ baseURL: url, locale, viewport: { width: 1440, height: 900 } });
 	const orgId = await signIn(context);
 	await prefer(context, theme, locale, orgId);
 	const ids = await seed(context, orgId);
 	const guest = await browser.newContext({ baseURL: url, locale, viewport: { width: 1440, height: 900 } });
 	await prefer(guest, theme, locale);
-	for (const shot of SHOTS.filter(({ name }) => !wanted || wanted.includes(name))) {
-		for (const [size, [width, height]] of Object.entries(SIZES)) {
+	const names = wanted(
+		'SHOTS',
+		SHOTS.map(({ name }) => name)
+	);
+	for (const shot of SHOTS.filter(({ name }) => names.includes(name))) {
+		for (const size of wanted('SIZES', Object.keys(SIZES) as (keyof typeof SIZES)[])) {
+			const [width, height, zoom] = SIZES[size];
 			const page = await (shot.signedOut ? guest : context).newPage();
 			await page.setViewportSize({ width, height });
+			if (zoom !== 1) {
+				const session = await page.context().newCDPSession(page);
+				const metrics = { width, height, deviceScaleFactor: zoom, mobile: false };
+				await session.send('Emulation.setDeviceMetricsOverride', metrics);
+			}
 			await page.goto(shot.path({ orgId, ...ids }));
 			await settle(page);
 			await shot.act?.(page);
@@ -108,15 +150,16 @@ async function take(browser: Browser, url: string, theme: Theme, locale: Locale)
 const own = process.env.TALE_BASE_URL ? undefined : await startServer();
 if (own) process.env.TALE_BASE_URL = own.url;
 const url = process.env.TALE_BASE_URL ?? '';
-if (!process.env.SHOTS) rmSync(out, { recursive: true, force: true });
+if (!['SHOTS', 'SIZES', 'THEMES', 'LOCALES'].some((name) => process.env[name]))
+	rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 const executablePath = [process.env.TALE_CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome'].find(
 	(path) => path && existsSync(path)
 );
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--no-first-run'] });
 try {
-	for (const theme of ['light', 'dark'] as const) {
-		for (const locale of ['en', 'de'] as const) await take(browser, url, theme, locale);
+	for (const theme of wanted('THEMES', ['light', 'dark'] as const)) {
+		for (const locale of wanted('LOCALES', ['en', 'de', 'fr'] as const)) await take(browser, url, theme, locale);
 	}
 } finally {
 	await browser.close();
