@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 fd10d155607e2b04051afcd18ef06ec1578ba3660bb2c048bb9f80567a8813d2) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 db82b64077a2aaa37fd24b9a1cddeba885df90415a3d1dd8d28abc5af7988590) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -1498,7 +1498,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Documents, newest first. */
+        /** Documents, newest first unless another order is asked for. */
         get: {
             parameters: {
                 query?: {
@@ -1507,6 +1507,10 @@ export interface paths {
                     search?: string;
                     /** @description Only those in this state. */
                     status?: ("pending" | "queued" | "running" | "completed" | "failed" | "unsupported" | "skipped") | null;
+                    /** @description What counts for the order (`added`). */
+                    sort?: ("added" | "name" | "size") | null;
+                    /** @description `desc`, but `asc` by name, when absent. */
+                    order?: ("asc" | "desc") | null;
                     /** @description Continues a list. */
                     cursor?: string;
                     /** @description Rows per page, 1–100 (50). */
@@ -2008,6 +2012,103 @@ export interface paths {
                     };
                     content?: never;
                 };
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/files/{fileId}/passages/{chunkId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A passage of one's own upload or of a document's file, as a citation opens it. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    fileId: string;
+                    chunkId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Passage"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/files/{fileId}/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A stretch of the text extracted from one's own upload or from a document's file. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description Where to begin, in Unicode scalar values (0). */
+                    offset?: number;
+                    /** @description How much, 1–200,000 (50,000). */
+                    limit?: number;
+                };
+                header?: never;
+                path: {
+                    fileId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TextPart"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
                 429: components["responses"]["TooMany"];
                 default: components["responses"]["Failed"];
             };
@@ -4866,7 +4967,7 @@ export interface components {
          * @description A library document.
          */
         DocumentId: string;
-        /** @description A page of documents, newest first. */
+        /** @description A page of documents, in the order that was asked for. */
         DocumentPage: {
             /** @description Empty on the last page. */
             continueCursor: string;
