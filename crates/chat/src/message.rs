@@ -36,6 +36,9 @@ pub struct Message {
     pub context_dropped_count: i32,
     /// Whether the turn ended at its step limit without an answer.
     pub step_limit_hit: bool,
+    /// Whether a restart or a lost process of ours cut the reply. Its error code is `provider_error`,
+    /// although no provider failed (CHT-78).
+    pub interrupted: bool,
     /// When it was accepted.
     pub created_at: DateTime<Utc>,
     /// When the model was called.
@@ -91,6 +94,7 @@ pub(crate) fn view(
                 finish_reason: row.finish_reason,
                 context_dropped_count: row.context_dropped_count,
                 step_limit_hit: row.step_limit_hit,
+                interrupted: row.interrupted,
                 created_at: row.created_at,
                 started_at: row.started_at,
                 first_token_at: row.first_token_at,

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
-use tale_core::ids::{FileId, MessageId, ThreadId};
+use tale_core::ids::{DeferredSendId, FileId, MessageId, ThreadId};
 use tale_core::limits::MAX_MESSAGE_CHARS;
 use tale_core::{Code, Problem};
 use tale_knowledge::Knowledge;
-use tale_knowledge::files::Attachment;
+use tale_knowledge::files::{Attachment, AttachmentState};
 use tale_models::ResolvedModel;
 use tale_models::auto::{AutoInput, NoPick};
 use tale_models::wire::Effort;
@@ -20,13 +20,16 @@ use crate::parts::{Part, readable};
 use crate::service::{Chat, Inner, Owner};
 use crate::store::messages::NewPair;
 use crate::store::threads::NewThread;
-use crate::store::{generations, messages, threads};
+use crate::store::{deferred, generations, messages, threads};
 use crate::thread::{announce, in_progress, not_found};
 use crate::turn::live::LiveTurn;
 use crate::turn::run::{self, TurnPlan};
 
 /// Most files on one message (spec 50, 6.2).
 pub const MAX_ATTACHMENTS: usize = 10;
+
+/// Most files on one parked message (CHT-57).
+pub const MAX_WAITING_ATTACHMENTS: usize = 20;
 
 /// Most bytes of all files on one message: 200 MiB.
 pub const MAX_BATCH_BYTES: u64 = 200 << 20;
@@ -96,12 +99,30 @@ struct Sending {
     parts: Vec<Part>,
     held: Vec<FileId>,
     accepted: Accepted,
-    key: Option<IdempotencyKey>,
+    origin: Origin,
+}
+
+/// What a send comes from, and what its transaction therefore writes besides the message.
+#[derive(Debug, Clone)]
+pub(crate) enum Origin {
+    /// A person's or a client's call.
+    Call,
+    /// A call that is remembered under its key.
+    Keyed(IdempotencyKey),
+    /// A parked message, which is over with it.
+    Parked(DeferredSendId),
+}
+
+/// A request whose content, files and model were judged.
+pub(crate) struct Checked {
+    pub content: String,
+    pub files: Vec<Attachment>,
+    pub model: ResolvedModel,
 }
 
 /// Where in the tree the new turn hangs.
 #[derive(Clone, Copy)]
-enum Place {
+pub(crate) enum Place {
     /// After the version on screen.
     End,
     /// Beside an existing user message, as another version of its turn.
@@ -114,7 +135,7 @@ impl Chat {
     /// # Errors
     /// In the order of CHT-65; nothing is written when one is returned.
     pub async fn send(&self, owner: &Owner, to: SendTo, request: SendRequest) -> Result<Accepted, Problem> {
-        self.start(owner, to, Place::End, request, None).await
+        self.start(owner, to, Place::End, request, Origin::Call).await
     }
 
     /// Like [`Chat::send`], at most once per key and body within 24 hours (API-70 … API-72). The
@@ -142,7 +163,7 @@ impl Chat {
             return remembered(&hash, answer, key);
         }
         drop(conn);
-        match self.start(owner, SendTo::Thread(thread), Place::End, request, Some(key)).await {
+        match self.start(owner, SendTo::Thread(thread), Place::End, request, Origin::Keyed(key.clone())).await {
             Ok(accepted) => Ok((accepted, false)),
             Err(problem) if problem.code == Code::ChatTurnInProgress => {
                 // Two equal sends at once: the other one may just have been accepted.
@@ -175,7 +196,7 @@ impl Chat {
         message: MessageId,
         request: SendRequest,
     ) -> Result<Accepted, Problem> {
-        self.start(owner, SendTo::Thread(thread), Place::Beside(message), request, None).await
+        self.start(owner, SendTo::Thread(thread), Place::Beside(message), request, Origin::Call).await
     }
 
     /// Asks the same again: a new version of the turn whose reply is `message` (CHT-50, CHT-121).
@@ -211,17 +232,17 @@ impl Chat {
             }
         }
         let request = SendRequest { content, model, effort, max_output_tokens: None, attachments, locale };
-        self.start(owner, SendTo::Thread(thread), Place::Beside(question_id), request, None).await
+        self.start(owner, SendTo::Thread(thread), Place::Beside(question_id), request, Origin::Call).await
     }
 
-    async fn start(
+    /// The checks of CHT-65 that need no lock. `most` is how many files may be attached.
+    pub(crate) async fn check(
         &self,
         owner: &Owner,
         to: SendTo,
-        place: Place,
-        request: SendRequest,
-        key: Option<&IdempotencyKey>,
-    ) -> Result<Accepted, Problem> {
+        request: &SendRequest,
+        most: usize,
+    ) -> Result<Checked, Problem> {
         let inner = &self.0;
         if inner.draining.load(Ordering::SeqCst) {
             return Err(Problem::new(Code::Draining, "The server is restarting. Send the message again in a moment.")
@@ -232,11 +253,36 @@ impl Chat {
             let thread = threads::find(&mut conn, owner.org, owner.user, id).await?.ok_or_else(not_found)?;
             writable(thread.archived_at.is_some())?;
         }
-        let content = checked_content(&request)?;
-        let files = checked_attachments(inner, owner, &request.attachments).await?;
-        let model = choose(inner, owner, &request, &content, &files).await?;
+        let content = checked_content(request)?;
+        let files = checked_attachments(inner, owner, &request.attachments, most).await?;
+        let model = choose(inner, owner, request, &content, &files).await?;
         checked_output(&model, request.max_output_tokens)?;
+        Ok(Checked { content, files, model })
+    }
 
+    pub(crate) async fn start(
+        &self,
+        owner: &Owner,
+        to: SendTo,
+        place: Place,
+        request: SendRequest,
+        origin: Origin,
+    ) -> Result<Accepted, Problem> {
+        // A message that waited may carry more files, and so may its next versions.
+        let most = match (&origin, place) {
+            (Origin::Call | Origin::Keyed(_), Place::End) => MAX_ATTACHMENTS,
+            _ => MAX_WAITING_ATTACHMENTS,
+        };
+        let Checked { content, files, model } = self.check(owner, to, &request, most).await?;
+        let unread: Vec<FileId> =
+            files.iter().filter(|file| file.state == AttachmentState::Processing).map(|file| file.file_id).collect();
+        if !unread.is_empty() {
+            return Err(Problem::new(
+                Code::AttachmentNotReady,
+                "An attached file is still being read. Send the message again once it is ready.",
+            )
+            .with_data(serde_json::json!({ "attachments": unread })));
+        }
         let thread = match to {
             SendTo::New => ThreadId::new(),
             SendTo::Thread(id) => id,
@@ -262,7 +308,7 @@ impl Chat {
         if !content.is_empty() {
             parts.push(Part::text(content));
         }
-        let sending = Sending { owner: owner.clone(), to, place, request, parts, held, accepted, key: key.cloned() };
+        let sending = Sending { owner: owner.clone(), to, place, request, parts, held, accepted, origin };
         let chat = self.clone();
         // A task of its own: a client that hangs up between the commit and the start of the turn
         // must not leave a turn behind that nobody runs.
@@ -298,7 +344,12 @@ impl Chat {
 
     /// The files that this chat takes. One that a chat of its lineage holds stays there: a fork
     /// reads what its origin holds.
-    async fn to_hold(&self, owner: &Owner, thread: ThreadId, files: &[Attachment]) -> Result<Vec<FileId>, Problem> {
+    pub(crate) async fn to_hold(
+        &self,
+        owner: &Owner,
+        thread: ThreadId,
+        files: &[Attachment],
+    ) -> Result<Vec<FileId>, Problem> {
         let foreign = files.iter().any(|file| file.thread.is_some_and(|holder| holder != thread));
         let lineage = if foreign { self.0.lineage(owner.org, thread).await } else { Vec::new() };
         let inherited =
@@ -364,7 +415,12 @@ impl Chat {
         if !held.is_empty() {
             Knowledge::hold_attachments(&mut tx, &owner.caller, thread, held).await?;
         }
-        if let Some(key) = &sending.key {
+        if let Origin::Parked(id) = sending.origin
+            && !deferred::sent(&mut tx, owner.org, thread, id, now).await?
+        {
+            return Err(crate::deferred::gone());
+        }
+        if let Origin::Keyed(key) = &sending.origin {
             let answer = serde_json::to_value(accepted).map_err(Problem::internal)?;
             crate::store::idempotency::insert(
                 &mut tx,
@@ -446,7 +502,7 @@ fn remembered(hash: &[u8], answer: serde_json::Value, key: &IdempotencyKey) -> R
     ))
 }
 
-fn writable(archived: bool) -> Result<(), Problem> {
+pub(crate) fn writable(archived: bool) -> Result<(), Problem> {
     if archived {
         return Err(Problem::new(
             Code::ChatThreadArchived,
@@ -475,10 +531,15 @@ fn checked_content(request: &SendRequest) -> Result<String, Problem> {
     Ok(content.to_owned())
 }
 
-/// The attachments: at most ten, the sender's own or already in this chat (CHT-52).
-async fn checked_attachments(inner: &Inner, owner: &Owner, files: &[FileId]) -> Result<Vec<Attachment>, Problem> {
-    if files.len() > MAX_ATTACHMENTS {
-        return Err(Problem::invalid_field("attachments", &format!("must have at most {MAX_ATTACHMENTS} entries")));
+/// The attachments: not too many, the sender's own or already in this chat (CHT-52).
+async fn checked_attachments(
+    inner: &Inner,
+    owner: &Owner,
+    files: &[FileId],
+    most: usize,
+) -> Result<Vec<Attachment>, Problem> {
+    if files.len() > most {
+        return Err(Problem::invalid_field("attachments", &format!("must have at most {most} entries")));
     }
     let mut distinct = BTreeMap::new();
     for file in files {
@@ -527,6 +588,17 @@ async fn choose(
     }
 }
 
+/// More attachments than a parked message may carry.
+pub(crate) fn too_many() -> Problem {
+    Problem::new(
+        Code::TooManyAttachments,
+        format!(
+            "A message that waits can carry at most {MAX_WAITING_ATTACHMENTS} files. Send them in several messages."
+        ),
+    )
+    .with_data(serde_json::json!({ "limit": MAX_WAITING_ATTACHMENTS }))
+}
+
 fn no_model() -> Problem {
     Problem::new(
         Code::ChatModelUnknown,
@@ -554,4 +626,16 @@ pub(crate) fn effort_text(effort: Effort) -> &'static str {
         Effort::Extra => "extra",
         Effort::Max => "max",
     }
+}
+
+/// The effort of a stored word.
+pub(crate) fn effort_of(word: &str) -> Result<Effort, Problem> {
+    Ok(match word {
+        "low" => Effort::Low,
+        "medium" => Effort::Medium,
+        "high" => Effort::High,
+        "extra" => Effort::Extra,
+        "max" => Effort::Max,
+        other => return Err(Problem::internal(format!("an effort named {other}"))),
+    })
 }

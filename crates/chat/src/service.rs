@@ -14,11 +14,12 @@ use tale_extract::ExtractProgram;
 use tale_identity::{Caller, Identity};
 use tale_knowledge::Knowledge;
 use tale_models::Models;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::deferred::{self, WaitingForUploads};
 use crate::store;
 use crate::turn::live::LiveTurns;
 use crate::turn::web::WebReader;
@@ -69,6 +70,8 @@ pub(crate) struct Inner {
     pub titles: CancellationToken,
     pub draining: AtomicBool,
     pub web: WebReader,
+    /// Told when this process did something that may let a parked message go.
+    pub parked: Notify,
 }
 
 impl Inner {
@@ -108,6 +111,7 @@ impl Chat {
     /// # Errors
     /// When the web reader's TLS backend cannot start.
     pub fn new(config: ChatConfig) -> Result<Self, Problem> {
+        config.knowledge.on_upload_settled(Arc::new(WaitingForUploads { clock: config.clock.clone() }));
         Ok(Self(Arc::new(Inner {
             db: config.db,
             models: config.models,
@@ -123,12 +127,14 @@ impl Chat {
             titles: CancellationToken::new(),
             draining: AtomicBool::new(false),
             web: WebReader::new(config.extract).map_err(Problem::internal)?,
+            parked: Notify::new(),
         })))
     }
 
-    /// The heartbeat of this process's turns and the settling of lost ones; runs until `stop`.
+    /// The heartbeat of this process's turns, the settling of lost ones and the sending of parked
+    /// messages; runs until `stop`.
     pub async fn run(&self, stop: CancellationToken) {
-        heartbeat::run(self.0.clone(), stop).await;
+        tokio::join!(heartbeat::run(self.0.clone(), stop.clone()), deferred::run(self.clone(), stop));
     }
 
     /// Refuses new turns and waits for the running ones, at most `budget`; what is left then is
@@ -154,14 +160,15 @@ impl Chat {
     }
 
     /// Removes chats that have been in the trash for longer than [`TRASH_DAYS`] and forgets old
-    /// idempotent answers.
+    /// idempotent answers and parked messages that are over.
     ///
     /// # Errors
     /// When the database cannot be reached.
     pub async fn sweep(&self) -> Result<u64, Problem> {
         let now = self.0.clock.now();
         let mut tx = self.0.db.begin().await?;
-        let forgotten = store::idempotency::sweep(&mut tx, now).await?;
+        let forgotten = store::idempotency::sweep(&mut tx, now).await?
+            + store::deferred::sweep(&mut tx, now - TimeDelta::days(1)).await?;
         let purged = store::threads::purge(&mut tx, now - TimeDelta::days(TRASH_DAYS)).await?;
         for (org, thread) in &purged {
             Knowledge::release_thread(&mut tx, *org, *thread).await?;

@@ -13,7 +13,7 @@ use tale_governance::audit::{self, AuditEntry};
 use crate::message::{self, Message};
 use crate::service::{Chat, Inner, Owner};
 use crate::store::threads::{ListFilter, NewThread, ThreadChange, ThreadRow};
-use crate::store::{feedback, generations, messages, threads};
+use crate::store::{deferred, feedback, generations, messages, threads};
 
 /// A chat.
 #[derive(Debug, Clone)]
@@ -278,13 +278,17 @@ impl Chat {
             unread: patch.unread,
         };
         threads::change(&mut tx, owner.org, id, &change, inner.clock.now()).await?;
+        if patch.archived == Some(false) {
+            deferred::due(&mut tx, owner.org, id, inner.clock.now()).await?;
+        }
         announce(&mut tx, owner, id).await?;
         let row = threads::find(&mut tx, owner.org, owner.user, id).await?.ok_or_else(not_found)?;
         tx.commit().await?;
         Ok(row.into())
     }
 
-    /// Moves a chat to the trash with all its versions (CHT-15).
+    /// Moves a chat to the trash with all its versions; what is parked in it is given up for good
+    /// (CHT-15).
     ///
     /// # Errors
     /// `THREAD_NOT_FOUND`, `CHAT_TURN_IN_PROGRESS`.
@@ -298,6 +302,7 @@ impl Chat {
             return Err(in_progress());
         }
         threads::trash(&mut tx, owner.org, id, inner.clock.now()).await?;
+        deferred::cancel_all(&mut tx, owner.org, &[id], inner.clock.now()).await?;
         record(inner, &mut tx, owner, "chat.trashed", id, json!({})).await?;
         announce(&mut tx, owner, id).await?;
         tx.commit().await?;
@@ -342,7 +347,9 @@ impl Chat {
         let now = inner.clock.now();
         let mut tx = inner.db.begin().await?;
         let changed = if trash {
-            threads::trash_all(&mut tx, owner.org, owner.user, now).await?
+            let trashed = threads::trash_all(&mut tx, owner.org, owner.user, now).await?;
+            deferred::cancel_all(&mut tx, owner.org, &trashed, now).await?;
+            trashed
         } else {
             threads::archive_all(&mut tx, owner.org, owner.user, now).await?
         };

@@ -60,6 +60,8 @@ id_types! {
     ThreadId,
     /// A message of a chat.
     MessageId,
+    /// A message that waits for its attachments.
+    DeferredSendId,
     /// A library document.
     DocumentId,
     /// Uploaded bytes.

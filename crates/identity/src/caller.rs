@@ -21,6 +21,8 @@ pub enum Via {
         /// When it ends; `None` is never.
         expires_at: Option<DateTime<Utc>>,
     },
+    /// Nothing now: what the person asked for earlier is carried out, with the rights they have today.
+    Earlier,
 }
 
 /// An authenticated caller inside one organization. The membership and the role were read for
@@ -65,8 +67,8 @@ impl Caller {
     pub fn actor(&self) -> Actor {
         match (&self.via, self.user) {
             (Via::ApiKey { id, .. }, user) => Actor::Api { key: *id, user },
-            (Via::Session(_), Some(id)) => Actor::User { id },
-            (Via::Session(_), None) => Actor::System,
+            (Via::Session(_) | Via::Earlier, Some(id)) => Actor::User { id },
+            (Via::Session(_) | Via::Earlier, None) => Actor::System,
         }
     }
 }

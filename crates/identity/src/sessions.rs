@@ -148,6 +148,23 @@ impl Identity {
         })
     }
 
+    /// The person as the caller of what they asked for earlier, with today's role; `None` when they are
+    /// no usable member any more. The membership is read now (ROLE-7).
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn caller_for_earlier(&self, org: OrgId, user: UserId) -> Result<Option<Caller>, Problem> {
+        let mut conn = self.0.db.acquire().await?;
+        let membership = store::organizations::membership(&mut conn, org, user).await?;
+        Ok(membership.filter(|membership| membership.role != Role::Disabled).map(|membership| Caller {
+            org,
+            org_slug: membership.slug,
+            user: Some(user),
+            role: membership.role,
+            via: Via::Earlier,
+        }))
+    }
+
     /// Which of these sessions still have access to their organizations. One question for all live
     /// streams of a process, so that ten thousand of them cost one statement.
     ///

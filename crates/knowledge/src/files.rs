@@ -121,6 +121,8 @@ pub struct Attachment {
     pub state: AttachmentState,
     /// Why it cannot be used.
     pub error: Option<String>,
+    /// Whether reading it again may help.
+    pub can_retry: bool,
     /// Whether it is an image that a vision model can look at.
     pub image: bool,
     /// Length of its text in Unicode scalar values, once it is read.
@@ -425,7 +427,7 @@ impl Inspection {
     }
 }
 
-fn attachment_of(row: &store::FileRow) -> Attachment {
+pub(crate) fn attachment_of(row: &store::FileRow) -> Attachment {
     let image = row.image_width.is_some() && row.image_height.is_some();
     let state = match (row.state.as_str(), row.index_status) {
         ("slot", _) => AttachmentState::Processing,
@@ -441,6 +443,7 @@ fn attachment_of(row: &store::FileRow) -> Attachment {
         size: u64::try_from(row.size).unwrap_or_default(),
         state,
         error: row.index_error.clone().filter(|_| state == AttachmentState::Failed),
+        can_retry: state == AttachmentState::Failed && row.index_status == IndexStatus::Failed,
         image,
         text_length: row.text_length.and_then(|length| u64::try_from(length).ok()),
         thread: row.thread_id,

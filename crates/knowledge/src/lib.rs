@@ -1,6 +1,7 @@
 //! The knowledge room: what an organization knows, and how it is found again.
 //!
-//! - [`files`], [`documents`] and [`contents`]: uploads, the library, bytes, text and passages.
+//! - [`files`], [`documents`] and [`contents`]: uploads, the library, bytes, text and passages;
+//!   [`attachments`]: chat uploads that a message waits for.
 //! - [`indexing`]: from stored bytes to searchable passages, in background jobs.
 //! - [`search`]: hybrid search by words ([`keyword`]) and by meaning ([`dense`]).
 //! - [`purge`]: removing for good.
@@ -8,6 +9,7 @@
 //! Visibility is decided by the app database; the knowledge database holds passages that can be
 //! made anew from the stored bytes at any time (KB-14).
 
+pub mod attachments;
 mod changes;
 pub mod contents;
 pub mod dense;

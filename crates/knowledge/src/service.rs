@@ -1,7 +1,7 @@
 //! What the room works with.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use sqlx::{PgConnection, PgPool};
@@ -12,6 +12,7 @@ use tale_core::{Code, Problem};
 use tale_extract::ExtractProgram;
 use tale_jobs::WorkerBuilder;
 
+use crate::attachments::UploadSettled;
 use crate::dense;
 use crate::embedder::{Embedder, EmbeddingModel};
 use crate::indexing::{self, EmbedFile, IndexFile, Watch};
@@ -58,6 +59,7 @@ struct Inner {
     clock: SharedClock,
     temp_dir: PathBuf,
     extract: ExtractProgram,
+    upload_settled: OnceLock<Arc<dyn UploadSettled>>,
 }
 
 impl std::fmt::Debug for Knowledge {
@@ -79,7 +81,17 @@ impl Knowledge {
             clock: parts.clock,
             temp_dir: parts.temp_dir,
             extract: parts.extract,
+            upload_settled: OnceLock::new(),
         }))
+    }
+
+    /// Says who is told of chat uploads that were read. The first one stays.
+    pub fn on_upload_settled(&self, told: Arc<dyn UploadSettled>) {
+        let _ = self.0.upload_settled.set(told);
+    }
+
+    pub(crate) fn upload_settled(&self) -> Option<&Arc<dyn UploadSettled>> {
+        self.0.upload_settled.get()
     }
 
     /// Teaches a worker this room's jobs.

@@ -23,6 +23,7 @@ pub(crate) struct MessageRow {
     pub finish_reason: Option<String>,
     pub context_dropped_count: i32,
     pub step_limit_hit: bool,
+    pub interrupted: bool,
     pub created_at: DateTime<Utc>,
     pub started_at: Option<DateTime<Utc>>,
     pub first_token_at: Option<DateTime<Utc>>,
@@ -83,7 +84,7 @@ pub(crate) async fn path(
               WHERE m.org_id = $1 AND m.thread_id = $2
          )
          SELECT m.id, m.parent_id, m.role, m.status, m.parts, m.model, m.provider_slug, m.usage, m.error, m.error_code,
-                m.finish_reason, m.context_dropped_count, m.step_limit_hit, m.created_at, m.started_at, m.first_token_at, m.done_at
+                m.finish_reason, m.context_dropped_count, m.step_limit_hit, m.interrupted, m.created_at, m.started_at, m.first_token_at, m.done_at
            FROM path JOIN app.messages m ON m.id = path.id
           ORDER BY path.depth DESC",
     )
@@ -102,7 +103,7 @@ pub(crate) async fn find(
 ) -> sqlx::Result<Option<MessageRow>> {
     sqlx::query_as(
         "SELECT id, parent_id, role, status, parts, model, provider_slug, usage, error, error_code,
-                finish_reason, context_dropped_count, step_limit_hit, created_at, started_at, first_token_at, done_at
+                finish_reason, context_dropped_count, step_limit_hit, interrupted, created_at, started_at, first_token_at, done_at
            FROM app.messages WHERE org_id = $1 AND thread_id = $2 AND id = $3",
     )
     .bind(org)
@@ -162,6 +163,8 @@ pub(crate) struct Settlement<'a> {
     pub finish_reason: Option<&'a str>,
     pub context_dropped: i32,
     pub step_limit_hit: bool,
+    /// Whether a restart or a lost process cut it.
+    pub interrupted: bool,
     pub started_at: Option<DateTime<Utc>>,
     pub first_token_at: Option<DateTime<Utc>>,
     pub now: DateTime<Utc>,
@@ -177,7 +180,7 @@ pub(crate) async fn settle(
         "UPDATE app.messages
             SET status = $3, parts = $4, search_text = $5, usage = $6, error = $7, error_code = $8, finish_reason = $9,
                 context_dropped_count = $10, step_limit_hit = $11, started_at = COALESCE($12, started_at),
-                first_token_at = COALESCE($13, first_token_at), done_at = $14
+                first_token_at = COALESCE($13, first_token_at), done_at = $14, interrupted = $15
           WHERE org_id = $1 AND id = $2 AND status = 'pending'",
     )
     .bind(org)
@@ -194,6 +197,7 @@ pub(crate) async fn settle(
     .bind(end.started_at)
     .bind(end.first_token_at)
     .bind(end.now)
+    .bind(end.interrupted)
     .execute(conn)
     .await?;
     Ok(())
@@ -213,10 +217,10 @@ pub(crate) async fn copy_path(
         let id = MessageId::new();
         sqlx::query(
             "INSERT INTO app.messages (id, org_id, thread_id, parent_id, role, status, parts, search_text, model, provider_slug, usage,
-                                       error, error_code, finish_reason, context_dropped_count, step_limit_hit,
+                                       error, error_code, finish_reason, context_dropped_count, step_limit_hit, interrupted,
                                        created_at, started_at, first_token_at, done_at)
              SELECT $4, org_id, $3, $5, role, status, parts, search_text, model, provider_slug, usage,
-                    error, error_code, finish_reason, context_dropped_count, step_limit_hit,
+                    error, error_code, finish_reason, context_dropped_count, step_limit_hit, interrupted,
                     created_at, started_at, first_token_at, done_at
                FROM app.messages WHERE org_id = $1 AND id = $2",
         )

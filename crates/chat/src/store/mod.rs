@@ -1,5 +1,6 @@
 //! SQL of the chat room, nothing else.
 
+pub(crate) mod deferred;
 pub(crate) mod feedback;
 pub(crate) mod generations;
 pub(crate) mod idempotency;

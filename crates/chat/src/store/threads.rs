@@ -209,7 +209,7 @@ pub(crate) async fn touch(
     Ok(())
 }
 
-/// A reply landed.
+/// A reply landed; what is parked behind it may go.
 pub(crate) async fn mark_answered(
     conn: &mut PgConnection,
     org: OrgId,
@@ -217,13 +217,18 @@ pub(crate) async fn mark_answered(
     unread: bool,
     now: DateTime<Utc>,
 ) -> sqlx::Result<()> {
-    sqlx::query("UPDATE app.threads SET unread = $3, updated_at = $4 WHERE org_id = $1 AND id = $2")
-        .bind(org)
-        .bind(id)
-        .bind(unread)
-        .bind(now)
-        .execute(conn)
-        .await?;
+    sqlx::query(
+        "WITH next AS (
+             UPDATE app.deferred_sends SET due_at = $4 WHERE org_id = $1 AND thread_id = $2 AND state = 'waiting'
+         )
+         UPDATE app.threads SET unread = $3, updated_at = $4 WHERE org_id = $1 AND id = $2",
+    )
+    .bind(org)
+    .bind(id)
+    .bind(unread)
+    .bind(now)
+    .execute(conn)
+    .await?;
     Ok(())
 }
 

@@ -145,6 +145,7 @@ async fn reap(chat: &Inner, row: &generations::GenerationRow) -> sqlx::Result<bo
             finish_reason: stopped.then_some("cancelled"),
             context_dropped: 0,
             step_limit_hit: false,
+            interrupted: !stopped,
             started_at: None,
             first_token_at: None,
             now,
@@ -156,6 +157,7 @@ async fn reap(chat: &Inner, row: &generations::GenerationRow) -> sqlx::Result<bo
         hints::notify(&mut tx, &Hint { org: row.org_id, topic, id: Some(row.thread_id.0), user: None }).await?;
     }
     tx.commit().await?;
+    chat.parked.notify_one();
     tracing::warn!(thread = %row.thread_id, message = %row.message_id, "settled a turn whose process is gone");
     Ok(true)
 }

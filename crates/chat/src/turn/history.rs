@@ -1,11 +1,10 @@
 //! Loads the conversation that a turn continues: stored messages and what is attached to them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tale_core::Problem;
 use tale_core::ids::{FileId, OrgId, ThreadId};
-use tale_knowledge::files::{Attachment, AttachmentState};
+use tale_knowledge::files::AttachmentState;
 use tale_knowledge::reach::Reach;
 use tale_models::wire::{ChatMessage, UserPart};
 
@@ -23,12 +22,6 @@ const INLINE_CHARS: u64 = 24_000;
 
 /// Largest image handed to a vision model, in bytes.
 const MAX_IMAGE_BYTES: u64 = 20 << 20;
-
-/// Longest wait for attachments that are still being read.
-const ATTACHMENT_WAIT: Duration = Duration::from_secs(300);
-
-/// Pause between two looks at attachments that are still being read.
-const ATTACHMENT_LOOK: Duration = Duration::from_millis(300);
 
 /// The conversation before the reply, oldest first, one block per message.
 pub(crate) async fn load(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan) -> Result<Vec<Block>, Problem> {
@@ -84,7 +77,9 @@ async fn attachment(
         }
         return Ok(UserPart::Text(format!("[Attached image `{name}`: it cannot be shown to this model.]")));
     }
-    let found = ready(chat, plan, file).await?;
+    // The message itself was not accepted before its files were read; those of older messages may be
+    // read anew just now.
+    let found = chat.knowledge.attachment(&plan.caller, file).await?;
     let note = match (found.state, found.text_length) {
         (AttachmentState::Ready, Some(length)) if length <= INLINE_CHARS => {
             let fetched = chat.knowledge.fetch_text(reach, file, 0, INLINE_CHARS).await?;
@@ -103,23 +98,6 @@ async fn attachment(
         }
     };
     Ok(UserPart::Text(note))
-}
-
-/// Waits until an attachment was read, for at most [`ATTACHMENT_WAIT`].
-async fn ready(chat: &Inner, plan: &TurnPlan, file: FileId) -> Result<Attachment, Problem> {
-    let wait = async {
-        loop {
-            let found = chat.knowledge.attachment(&plan.caller, file).await?;
-            if found.state != AttachmentState::Processing {
-                return Ok::<_, Problem>(found);
-            }
-            tokio::time::sleep(ATTACHMENT_LOOK).await;
-        }
-    };
-    match tokio::time::timeout(ATTACHMENT_WAIT, wait).await {
-        Ok(found) => found,
-        Err(_) => chat.knowledge.attachment(&plan.caller, file).await,
-    }
 }
 
 /// The text of the first message of a chat.

@@ -22,7 +22,7 @@ const EVENT_BUFFER: usize = 256;
 /// How far a turn in flight is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnStatus {
-    /// Accepted, waits for a slot or for its attachments.
+    /// Accepted, waits for a slot.
     Queued,
     /// The model is at work.
     Streaming,

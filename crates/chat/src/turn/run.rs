@@ -50,7 +50,7 @@ pub(crate) async fn run(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPlan) {
         None => Ending::cancelled(),
     };
     if ending.status == Status::Cancelled && chat.stop.is_cancelled() {
-        ending = Ending::failed(ModelErrorCode::ProviderError, super::heartbeat::RESTARTED.to_owned());
+        ending = Ending::interrupted();
     }
     tracing::info!(
         thread = %turn.thread, message = %turn.message, model = %plan.model.model_id, provider = %plan.model.provider_slug,

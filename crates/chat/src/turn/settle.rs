@@ -31,11 +31,20 @@ pub(crate) struct Ending {
     pub error_code: Option<ModelErrorCode>,
     pub error: Option<String>,
     pub step_limit_hit: bool,
+    /// Whether we cut it ourselves, by a restart.
+    pub interrupted: bool,
 }
 
 impl Ending {
     pub(crate) fn complete(reason: &'static str, step_limit_hit: bool) -> Self {
-        Self { status: Status::Complete, finish_reason: Some(reason), error_code: None, error: None, step_limit_hit }
+        Self {
+            status: Status::Complete,
+            finish_reason: Some(reason),
+            error_code: None,
+            error: None,
+            step_limit_hit,
+            interrupted: false,
+        }
     }
 
     pub(crate) fn cancelled() -> Self {
@@ -45,6 +54,15 @@ impl Ending {
             error_code: None,
             error: None,
             step_limit_hit: false,
+            interrupted: false,
+        }
+    }
+
+    /// Cut by the end of this process. The code is the one that CHT-78 gives lost turns.
+    pub(crate) fn interrupted() -> Self {
+        Self {
+            interrupted: true,
+            ..Self::failed(ModelErrorCode::ProviderError, super::heartbeat::RESTARTED.to_owned())
         }
     }
 
@@ -55,6 +73,7 @@ impl Ending {
             error_code: Some(code),
             error: Some(message),
             step_limit_hit: false,
+            interrupted: false,
         }
     }
 }
@@ -123,6 +142,7 @@ async fn store(
             finish_reason: ending.finish_reason,
             context_dropped: i32::try_from(book.dropped).unwrap_or(i32::MAX),
             step_limit_hit: ending.step_limit_hit,
+            interrupted: ending.interrupted,
             started_at: timing.started_at,
             first_token_at: timing.first_token_at,
             now,
@@ -150,6 +170,7 @@ async fn store(
     }
     announce(&mut tx, turn, user).await?;
     tx.commit().await?;
+    chat.parked.notify_one();
     Ok(true)
 }
 

@@ -79,6 +79,7 @@ async fn every_way_a_provider_fails_has_its_code_and_keeps_partial_text() {
             "{:?}",
             message.error
         );
+        assert!(!message.interrupted);
         // A broken connection may take unread bytes with it.
         assert!(
             text_of(&message.parts) == text || (text == "half " && message.parts.is_empty()),
@@ -124,6 +125,7 @@ async fn a_turn_whose_process_died_is_settled_with_its_text() {
     assert_eq!(survivor.settle_lost_turns(&mut suspects).await.unwrap(), 1);
     let message = survivor.message(&world.owner, thread, accepted.message_id).await.unwrap();
     assert_eq!((message.status.as_str(), message.error_code.as_deref()), ("failed", Some("provider_error")));
+    assert!(message.interrupted, "the provider is not to blame");
     assert_eq!(text_of(&message.parts), "Half an answer ");
     assert!(matches!(survivor.generation(&world.owner, thread).await.unwrap(), Generation::Idle { .. }));
     // The lost process comes back to itself: it must not overwrite what was settled.
@@ -142,7 +144,7 @@ async fn a_turn_that_a_stop_cuts_is_settled_as_cut_by_us() {
     world.chat.drain(std::time::Duration::ZERO).await;
     let message = world.chat.message(&world.owner, thread, accepted.message_id).await.unwrap();
     assert_eq!((message.status.as_str(), message.error_code.as_deref()), ("failed", Some("provider_error")));
-    assert!(message.error.unwrap().contains("restarted"));
+    assert!(message.interrupted && message.error.unwrap().contains("restarted"));
     assert_eq!(text_of(&message.parts), "Half an answer ");
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests fail loudly")]
 
+mod deferred;
 mod ends;
 mod threads;
 mod turns;

@@ -141,6 +141,12 @@ pub async fn person(db: &TestDb, slug: &str) -> Owner {
         .execute(&db.app)
         .await
         .unwrap();
+    sqlx::query("INSERT INTO app.memberships (org_id, user_id, role, created_at) VALUES ($1, $2, 'owner', now())")
+        .bind(org)
+        .bind(user)
+        .execute(&db.app)
+        .await
+        .unwrap();
     let caller = Caller {
         org,
         org_slug: slug.to_owned(),

@@ -180,7 +180,7 @@ pub struct SendBody {
 }
 
 impl SendBody {
-    fn request(self) -> Result<SendRequest, Problem> {
+    pub(crate) fn request(self) -> Result<SendRequest, Problem> {
         Ok(SendRequest {
             content: self.content,
             model: model_choice(self.model, self.provider_slug),

@@ -4,11 +4,11 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use tale_core::Problem;
 use tale_core::ids::{DocumentId, FileId, MessageId, ThreadId};
-use tale_core::{Code, Problem};
 use tale_identity::Capability;
 use tale_knowledge::documents::DocumentQuery;
-use tale_knowledge::files::AttachmentState;
+use tale_knowledge::files::{Attachment, AttachmentState};
 use tale_models::ModelEntry;
 use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
@@ -16,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::chat::owner_of;
+use crate::app::deferred::file_id;
 use crate::body::Body;
 use crate::caller::Member;
 use crate::problem::HttpProblem;
@@ -31,6 +32,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(read_composer))
         .routes(routes!(set_chat_pick))
         .routes(routes!(read_attachment))
+        .routes(routes!(retry_attachment))
         .routes(routes!(search_everything))
 }
 
@@ -183,6 +185,28 @@ pub struct AttachmentView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<String>,
+    /// Present when reading a failed file again may help.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    can_retry: bool,
+}
+
+impl From<Attachment> for AttachmentView {
+    fn from(file: Attachment) -> Self {
+        Self {
+            file_id: file.file_id,
+            name: file.name,
+            media_type: file.media_type,
+            size_bytes: file.size,
+            state: match file.state {
+                AttachmentState::Processing => "processing",
+                AttachmentState::Ready => "ready",
+                AttachmentState::Failed => "failed",
+            },
+            error: file.error,
+            can_retry: file.can_retry,
+        }
+    }
 }
 
 /// How far an attachment is.
@@ -193,20 +217,18 @@ async fn read_attachment(
     Path(id): Path<String>,
 ) -> Result<Json<AttachmentView>, HttpProblem> {
     member.0.require(Capability::ChatUse)?;
-    let id: FileId = id.parse().map_err(|_| Problem::new(Code::FileNotFound, "There is no such file."))?;
-    let file = app.knowledge.attachment(&member.0, id).await?;
-    Ok(Json(AttachmentView {
-        file_id: file.file_id,
-        name: file.name,
-        media_type: file.media_type,
-        size_bytes: file.size,
-        state: match file.state {
-            AttachmentState::Processing => "processing",
-            AttachmentState::Ready => "ready",
-            AttachmentState::Failed => "failed",
-        },
-        error: file.error,
-    }))
+    Ok(Json(app.knowledge.attachment(&member.0, file_id(&id)?).await?.into()))
+}
+
+/// Has an attachment read again that could not be read.
+#[utoipa::path(post, path = "/api/app/chat/attachments/{fileId}/retry", tag = "app: chat", params(("fileId" = FileId, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = AttachmentView)))]
+async fn retry_attachment(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+) -> Result<Json<AttachmentView>, HttpProblem> {
+    member.0.require(Capability::ChatUse)?;
+    Ok(Json(app.knowledge.retry_attachment(&member.0, file_id(&id)?).await?.into()))
 }
 
 #[derive(Deserialize, IntoParams)]

@@ -6,6 +6,7 @@ pub mod api_keys;
 pub mod auth;
 pub mod chat;
 pub mod composer;
+pub mod deferred;
 pub mod documents;
 pub mod embedding;
 pub mod events;
@@ -36,6 +37,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(session::router())
         .merge(chat::router())
         .merge(composer::router())
+        .merge(deferred::router())
         .merge(documents::router())
         .merge(uploads::router())
         .merge(events::router())

@@ -87,7 +87,7 @@ async fn me(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery) ->
     let me = app.identity.me(&caller).await?;
     let key = match caller.via {
         Via::ApiKey { name, expires_at, .. } => MeKey { name, expires_at: expires_at.map(|at| at.timestamp_millis()) },
-        Via::Session(_) => MeKey { name: String::new(), expires_at: None },
+        Via::Session(_) | Via::Earlier => MeKey { name: String::new(), expires_at: None },
     };
     Ok(Json(Me {
         user: MeUser { id: me.user.to_string(), name: me.name, email: me.email },

@@ -123,6 +123,7 @@ pub fn holder(caller: &Caller) -> uuid::Uuid {
         (Some(user), _) => user.0,
         (None, Via::ApiKey { id, .. }) => id.0,
         (None, Via::Session(id)) => id.0,
+        (None, Via::Earlier) => caller.org.0,
     }
 }
 

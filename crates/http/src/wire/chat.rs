@@ -227,6 +227,11 @@ pub struct MessageView {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     step_limit_hit: bool,
+    /// Present when a restart of the server cut the reply. `errorCode` is `provider_error` then, although
+    /// no provider failed; asking again helps.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    interrupted: bool,
     created_at: i64,
     /// When the model was called.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -274,6 +279,7 @@ impl From<Message> for MessageView {
             finish_reason: message.finish_reason,
             context_dropped_count: message.context_dropped_count,
             step_limit_hit: message.step_limit_hit,
+            interrupted: message.interrupted,
             created_at: message.created_at.timestamp_millis(),
             started_at: message.started_at.map(|at| at.timestamp_millis()),
             first_token_at: message.first_token_at.map(|at| at.timestamp_millis()),

@@ -5,6 +5,7 @@ mod chat;
 mod client;
 mod contract;
 mod conventions;
+mod deferred;
 mod documents;
 mod edge;
 mod events;

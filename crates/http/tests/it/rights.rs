@@ -280,6 +280,7 @@ async fn things_of_another_organization_do_not_exist() {
     };
     let bodies = [
         ("/edit", json!({ "content": "a", "model": "fake-chat" })),
+        ("/deferred-sends", json!({ "content": "a", "model": "fake-chat" })),
         ("/messages", json!({ "content": "a", "model": "fake-chat" })),
         ("/versions", json!({ "messageId": message })),
         ("/fork", json!({ "messageId": message })),

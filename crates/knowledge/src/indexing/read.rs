@@ -308,6 +308,7 @@ impl Knowledge {
             enqueue(&mut tx, org, file).await?;
         }
         changes::hint_file(&mut tx, org, file).await?;
+        self.tell_settled(&mut tx, org, &source.row).await?;
         tx.commit().await?;
         tracing::info!(org.id = %org, file.id = %file, passages = stored.count, "indexed a file");
         Ok(())
@@ -322,6 +323,7 @@ impl Knowledge {
         files::darken(&mut tx, org, file, content_hash).await?;
         files::end(&mut tx, org, file, status, error.code.as_str(), &error.message, self.clock().now()).await?;
         changes::hint_file(&mut tx, org, file).await?;
+        self.tell_settled(&mut tx, org, &source.row).await?;
         tx.commit().await?;
         tracing::info!(org.id = %org, file.id = %file, code = error.code.as_str(), "refused to index a file");
         Ok(())
@@ -343,6 +345,9 @@ impl Knowledge {
         )
         .await?;
         changes::hint_file(&mut tx, org, file).await?;
+        if let Some(row) = files::get(&mut tx, org, file).await? {
+            self.tell_settled(&mut tx, org, &row).await?;
+        }
         tx.commit().await
     }
 

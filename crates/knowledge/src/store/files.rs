@@ -150,6 +150,42 @@ pub(crate) async fn hold_by_thread(
     Ok(done.rows_affected())
 }
 
+/// The chat uploads of `owner` among `ids`, in no order.
+pub(crate) async fn own_chat_uploads(
+    conn: &mut PgConnection,
+    org: OrgId,
+    owner: Option<UserId>,
+    ids: &[FileId],
+) -> Result<Vec<FileRow>, sqlx::Error> {
+    sqlx::query_as(select_file!("AND id = ANY($2) AND uploaded_by = $3 AND purpose = 'chat' AND state <> 'deleting'"))
+        .bind(org)
+        .bind(ids)
+        .bind(owner)
+        .fetch_all(conn)
+        .await
+}
+
+/// Takes chat uploads from a chat; they wait for another message until `deadline`.
+pub(crate) async fn release_from_thread(
+    conn: &mut PgConnection,
+    org: OrgId,
+    thread: ThreadId,
+    ids: &[FileId],
+    deadline: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE app.files SET thread_id = NULL, upload_deadline = GREATEST(upload_deadline, $4)
+          WHERE org_id = $1 AND thread_id = $2 AND id = ANY($3) AND purpose = 'chat'",
+    )
+    .bind(org)
+    .bind(thread)
+    .bind(ids)
+    .bind(deadline)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
 /// Puts a stored file into the queue. Returns whether it was not there already.
 pub(crate) async fn queue(
     conn: &mut PgConnection,

@@ -6,10 +6,10 @@ import { queryClient } from '#lib/api/query-client.ts';
 import { m } from '#lib/paraglide/messages.js';
 import { paths } from '#lib/shell/paths.ts';
 import { toasts } from '#lib/ui/toasts.svelte.ts';
-import { composerQuery, threadKey } from './queries.ts';
-import type { Outgoing, Pick } from './rows.ts';
+import { composerQuery, parkedQuery, threadKey } from './queries.ts';
+import { requestOf, type Outgoing, type Pick } from './rows.ts';
 import type { ChatSession } from './session.svelte.ts';
-import type { ChatModel, Effort, Message } from './types.ts';
+import type { Abandoned, ChatModel, Effort, Message, Parked } from './types.ts';
 
 /** The page's present state; read at the moment of each command. */
 interface Around {
@@ -32,9 +32,86 @@ export class Commands {
 		this.#around = around;
 	}
 
-	/** True when the server took the message. */
-	async send(session: ChatSession, outgoing: Outgoing): Promise<boolean> {
-		return report(await session.send(outgoing, this.#around.pick(), this.#around.effort()), m.chat_send_failed());
+	/** What became of a message: taken, refused, or too early because a file is still being read. */
+	async send(session: ChatSession, outgoing: Outgoing): Promise<'taken' | 'early' | 'refused'> {
+		const problem = await session.send(outgoing, this.#around.pick(), this.#around.effort());
+		if (problem?.code === 'ATTACHMENT_NOT_READY') return 'early';
+		return report(problem, m.chat_send_failed()) ? 'taken' : 'refused';
+	}
+
+	/** Leaves a message with the server until its files are ready; nothing when it was refused. */
+	async park(session: ChatSession, outgoing: Outgoing): Promise<Parked | null> {
+		const { orgId, pick, effort } = this.#around;
+		session.sending = true;
+		try {
+			const parked = await send(
+				api.POST('/api/app/chat/threads/{id}/deferred-sends', {
+					params: { path: { id: session.threadId ?? 'new' }, query: { orgId } },
+					body: requestOf(outgoing, pick(), effort())
+				})
+			);
+			session.born(parked.threadId);
+			return parked;
+		} catch (error) {
+			toasts.problem(m.chat_send_failed(), toProblem(error));
+			return null;
+		} finally {
+			session.sending = false;
+		}
+	}
+
+	/** Takes a parked message back; nothing when it is not there any more. */
+	async abandon(parked: Parked): Promise<Abandoned | null> {
+		try {
+			return await send(
+				api.DELETE('/api/app/chat/threads/{id}/deferred-sends/{sendId}', { params: this.#parked(parked) })
+			);
+		} catch (error) {
+			toasts.problem(m.chat_queue_abandon_failed(), toProblem(error));
+			return null;
+		} finally {
+			void this.#reread(parked.threadId);
+		}
+	}
+
+	async dropFile(parked: Parked, fileId: string): Promise<void> {
+		await this.#change(parked, (path) =>
+			send(
+				api.DELETE('/api/app/chat/threads/{id}/deferred-sends/{sendId}/attachments/{fileId}', {
+					params: { ...path, path: { ...path.path, fileId } }
+				})
+			)
+		);
+	}
+
+	async retryFile(parked: Parked, fileId: string): Promise<void> {
+		await this.#change(parked, (path) =>
+			send(
+				api.POST('/api/app/chat/threads/{id}/deferred-sends/{sendId}/attachments/{fileId}/retry', {
+					params: { ...path, path: { ...path.path, fileId } }
+				})
+			)
+		);
+	}
+
+	#parked(parked: Parked) {
+		return { path: { id: parked.threadId, sendId: parked.id }, query: { orgId: this.#around.orgId } };
+	}
+
+	async #change(
+		parked: Parked,
+		run: (at: { path: { id: string; sendId: string }; query: { orgId: string } }) => Promise<unknown>
+	): Promise<void> {
+		try {
+			await run(this.#parked(parked));
+		} catch (error) {
+			toasts.problem(m.chat_change_failed(), toProblem(error));
+		}
+		await this.#reread(parked.threadId);
+	}
+
+	#reread(threadId: string): Promise<void> {
+		return queryClient.invalidateQueries({ queryKey: parkedQuery(this.#around.orgId, threadId).queryKey });
 	}
 
 	async stop(): Promise<void> {

@@ -4,7 +4,7 @@ import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
 import type { ThreadPage } from '#lib/api/types.ts';
-import type { Message, Thread } from './types.ts';
+import type { Message, Parked, Thread } from './types.ts';
 
 /** Rows read at once in the Home list. */
 const PAGE = 40;
@@ -47,6 +47,18 @@ export const messagesQuery = (orgId: string, id: string) =>
 				api.GET('/api/app/chat/threads/{id}/messages', { params: { path: { id }, query: { orgId } }, signal })
 			);
 			return messages;
+		}
+	});
+
+/** The messages of a chat that wait for their files, in the order in which they will go. */
+export const parkedQuery = (orgId: string, id: string) =>
+	queryOptions({
+		queryKey: keys.org(orgId, 'thread', id, 'parked'),
+		queryFn: async ({ signal }): Promise<Parked[]> => {
+			const { sends } = await send(
+				api.GET('/api/app/chat/threads/{id}/deferred-sends', { params: { path: { id }, query: { orgId } }, signal })
+			);
+			return sends;
 		}
 	});
 

@@ -1,5 +1,7 @@
 /** What travels from the field to the server, and what the transcript shows of it. */
-import type { AttachmentPart, Message, Part } from './types.ts';
+import type { SendRequest } from '#lib/api/types.ts';
+import { locale } from '#lib/i18n/locale.svelte.ts';
+import type { AttachmentPart, Effort, Message, Part } from './types.ts';
 
 /** The model a send names. */
 export interface Pick {
@@ -39,5 +41,17 @@ export function localMessage(id: string, outgoing: Outgoing): Message {
 		status: 'complete',
 		parts: [...(outgoing.content ? [{ type: 'text' as const, text: outgoing.content }] : []), ...outgoing.attachments],
 		createdAt: Date.now()
+	};
+}
+
+/** What the server is sent. */
+export function requestOf(outgoing: Outgoing, pick: Pick, effort: Effort | null): SendRequest {
+	return {
+		content: outgoing.content,
+		model: pick.model,
+		...(pick.providerSlug ? { providerSlug: pick.providerSlug } : {}),
+		...(effort ? { reasoningEffort: effort } : {}),
+		...(outgoing.attachments.length > 0 ? { attachments: outgoing.attachments.map((file) => file.fileId) } : {}),
+		locale: locale.current
 	};
 }

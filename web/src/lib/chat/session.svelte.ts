@@ -8,11 +8,10 @@
 import { SvelteMap } from 'svelte/reactivity';
 import { api, send } from '#lib/api/client.ts';
 import { toProblem, type ApiProblem } from '#lib/api/problem.ts';
-import type { SendRequest } from '#lib/api/types.ts';
 import { locale } from '#lib/i18n/locale.svelte.ts';
 import type { ThreadHandlers } from '#lib/live/events.ts';
 import { rereadMessages, rereadThreads } from './queries.ts';
-import { localMessage, pendingReply, type Outgoing, type Pick, type Row } from './rows.ts';
+import { localMessage, pendingReply, requestOf, type Outgoing, type Pick, type Row } from './rows.ts';
 import { applyEvent, type Turn } from './turn.ts';
 import type { Accepted, AttachmentPart, Effort, Message, Part, ThreadEvent } from './types.ts';
 
@@ -97,7 +96,7 @@ export class ChatSession {
 
 	/** Sends a message; the first one of a draft makes the chat. Returns the problem when it was refused. */
 	async send(outgoing: Outgoing, pick: Pick, effort: Effort | null): Promise<ApiProblem | null> {
-		const body = this.#body(outgoing, pick, effort);
+		const body = requestOf(outgoing, pick, effort);
 		this.#show(outgoing);
 		return this.#start(async () =>
 			send(
@@ -119,7 +118,7 @@ export class ChatSession {
 			send(
 				api.POST('/api/app/chat/threads/{id}/messages/{mid}/edit', {
 					params: { path: { id: this.threadId ?? '', mid: message.id }, query: { orgId: this.orgId } },
-					body: this.#body(outgoing, pick, effort)
+					body: requestOf(outgoing, pick, effort)
 				})
 			)
 		);
@@ -148,6 +147,12 @@ export class ChatSession {
 		);
 	}
 
+	/** The draft has become a chat, if it was one. */
+	born(threadId: string): void {
+		if (this.threadId === null) this.onborn?.(threadId);
+		this.threadId = threadId;
+	}
+
 	async stop(): Promise<void> {
 		if (!this.threadId || this.stopping) return;
 		this.stopping = true;
@@ -164,17 +169,6 @@ export class ChatSession {
 		}
 	}
 
-	#body(outgoing: Outgoing, pick: Pick, effort: Effort | null): SendRequest {
-		return {
-			content: outgoing.content,
-			model: pick.model,
-			...(pick.providerSlug ? { providerSlug: pick.providerSlug } : {}),
-			...(effort ? { reasoningEffort: effort } : {}),
-			...(outgoing.attachments.length > 0 ? { attachments: outgoing.attachments.map((file) => file.fileId) } : {}),
-			locale: locale.current
-		};
-	}
-
 	#show(outgoing: Outgoing): void {
 		const key = `local-${this.#serial++}`;
 		this.#outgoing = { key, message: localMessage(key, outgoing) };
@@ -187,8 +181,7 @@ export class ChatSession {
 		try {
 			const accepted = await call();
 			if (this.#outgoing) this.#keys.set(accepted.userMessageId, this.#outgoing.key);
-			if (this.threadId === null) this.onborn?.(accepted.threadId);
-			this.threadId = accepted.threadId;
+			this.born(accepted.threadId);
 			if (this.turn?.messageId !== accepted.messageId) {
 				this.#begin({
 					threadId: accepted.threadId,

@@ -3,12 +3,13 @@
  * in and stay there while the person looks at others; sending or removing empties the stage.
  */
 import { api, send } from '#lib/api/client.ts';
+import { toProblem } from '#lib/api/problem.ts';
 import { limitText, uploadDoors } from '#lib/documents/doors.ts';
-import { MAX_FILE_BYTES, UploadQueue, type Upload } from '#lib/documents/uploads.svelte.ts';
+import { MAX_FILE_BYTES, Upload, UploadQueue } from '#lib/documents/uploads.svelte.ts';
 import { formatNumber } from '#lib/i18n/format.ts';
 import { m } from '#lib/paraglide/messages.js';
 import { toasts } from '#lib/ui/toasts.svelte.ts';
-import type { AttachmentPart } from './types.ts';
+import type { AttachmentPart, ParkedFile } from './types.ts';
 
 const MAX_FILES = 10;
 const MAX_BATCH_BYTES = 2 * MAX_FILE_BYTES;
@@ -19,14 +20,48 @@ export type ChipState = 'uploading' | 'processing' | 'ready' | 'failed';
 
 export class Chip {
 	readonly upload: Upload<AttachmentPart>;
-	/** Local address of a picture's thumbnail. */
+	/** Address of a picture's thumbnail. */
 	readonly preview: string | null;
 	processing: 'processing' | 'ready' | 'failed' | null = $state(null);
 	error: string | null = $state(null);
+	/** Reading the file again may help. */
+	canRetry = $state(true);
 
-	constructor(upload: Upload<AttachmentPart>) {
+	constructor(upload: Upload<AttachmentPart>, preview?: string | null) {
 		this.upload = upload;
-		this.preview = /^image\//.test(upload.file.type) ? URL.createObjectURL(upload.file) : null;
+		const local = () => (/^image\//.test(upload.file.type) ? URL.createObjectURL(upload.file) : null);
+		this.preview = preview === undefined ? local() : preview;
+	}
+
+	/** A file that is on the server already, as it came back with a message that was not sent. */
+	static stored(orgId: string, file: ParkedFile): Chip {
+		const upload = new Upload<AttachmentPart>(
+			`stored-${file.fileId}`,
+			new File([], file.name, { type: file.mediaType })
+		);
+		upload.phase = 'done';
+		upload.result = {
+			type: 'attachment',
+			name: file.name,
+			mediaType: file.mediaType,
+			fileId: file.fileId,
+			sizeBytes: file.sizeBytes
+		};
+		const chip = new Chip(upload, pictureOf(orgId, file));
+		chip.take(file);
+		return chip;
+	}
+
+	/** How far the server is with it. */
+	take(status: ParkedFile): void {
+		this.processing = status.state;
+		this.error = status.error ?? null;
+		this.canRetry = status.canRetry ?? false;
+	}
+
+	/** Bytes. */
+	get size(): number {
+		return this.upload.result?.sizeBytes ?? this.upload.file.size;
 	}
 
 	get state(): ChipState {
@@ -89,7 +124,7 @@ export class Stage {
 	add(files: Iterable<File>): void {
 		const accepted: File[] = [];
 		let over = 0;
-		let bytes = this.chips.reduce((sum, chip) => sum + chip.upload.file.size, 0);
+		let bytes = this.chips.reduce((sum, chip) => sum + chip.size, 0);
 		for (const file of files) {
 			if ([...this.chips.map((chip) => chip.upload.file), ...accepted].some((other) => same(other, file))) {
 				toasts.show({ kind: 'info', text: m.chat_duplicate_file(), detail: file.name });
@@ -142,12 +177,42 @@ export class Stage {
 		const fileId = chip.upload.result?.fileId;
 		if (!fileId) return;
 		chip.processing = 'processing';
-		void this.#watch(chip, fileId);
+		void this.#readAgain(chip, fileId);
+	}
+
+	async #readAgain(chip: Chip, fileId: string): Promise<void> {
+		try {
+			const params = { path: { fileId }, query: { orgId: this.#orgId } };
+			chip.take(await send(api.POST('/api/app/chat/attachments/{fileId}/retry', { params })));
+		} catch (error) {
+			chip.processing = 'failed';
+			toasts.problem(m.chat_file_retry_failed(), toProblem(error));
+			return;
+		}
+		await this.#watch(chip, fileId);
 	}
 
 	clear(): void {
 		for (const chip of this.chips) this.remove(chip);
 		this.#pasted = 0;
+	}
+
+	/** Empties the stage for a message that goes; [`Stage.put`] brings the chips back. */
+	lift(): Chip[] {
+		const chips = this.chips;
+		this.chips = [];
+		return chips;
+	}
+
+	/** Stages chips that a message left behind. */
+	put(chips: readonly Chip[]): void {
+		const held = this.chips.map((chip) => chip.upload.result?.fileId);
+		const back = chips.filter((chip) => !held.includes(chip.upload.result?.fileId));
+		this.chips = [...back, ...this.chips];
+		for (const chip of back) {
+			const fileId = chip.upload.result?.fileId;
+			if (fileId && chip.state === 'processing') void this.#watch(chip, fileId);
+		}
 	}
 
 	/** Follows the processing of one file until it is over or the chip is gone. */
@@ -161,8 +226,7 @@ export class Stage {
 					})
 				);
 				failures = 0;
-				chip.processing = status.state;
-				chip.error = status.error ?? null;
+				chip.take(status);
 				if (status.state !== 'processing') return;
 			} catch {
 				failures++;
@@ -172,6 +236,12 @@ export class Stage {
 		chip.processing = 'failed';
 		chip.error = m.chat_file_unknown();
 	}
+}
+
+/** Where the picture of a stored file is shown from; nothing for other files. */
+export function pictureOf(orgId: string, file: { fileId: string; mediaType: string }): string | null {
+	if (!/^image\/(png|jpeg|gif|webp)$/.test(file.mediaType)) return null;
+	return `/api/app/files/${encodeURIComponent(file.fileId)}/content?orgId=${encodeURIComponent(orgId)}`;
 }
 
 function same(a: File, b: File): boolean {

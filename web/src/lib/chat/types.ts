@@ -43,6 +43,14 @@ export type Composer = Schemas['Composer'];
 
 export type Accepted = Schemas['Accepted'];
 
+/** A message that waits for its files. */
+export type Parked = Schemas['DeferredSend'];
+
+/** What a parked message leaves that was taken back. */
+export type Abandoned = Schemas['AbandonedSend'];
+
+export type ParkedFile = Schemas['AttachmentStatus'];
+
 /** What the event stream says about the open chat. */
 export type ThreadEvent =
 	| { kind: 'turn'; threadId: string; messageId: string; status: 'queued' | 'streaming'; parts: Part[] }

@@ -39,6 +39,16 @@ const BY_CODE: Record<string, Text> = {
 	DATABASE_UNAVAILABLE: m.problem_database,
 	KNOWLEDGE_UNAVAILABLE: m.problem_database,
 	OBJECT_STORE_UNAVAILABLE: m.problem_store,
+	ATTACHMENT_NOT_OWNED: m.problem_attachment_gone,
+	ATTACHMENT_NOT_READY: m.problem_attachment_unread,
+	CHAT_MODEL_UNKNOWN: m.problem_chat_model,
+	CHAT_MODEL_AMBIGUOUS: m.problem_chat_model,
+	CHAT_PROVIDER_UNKNOWN: m.problem_chat_model,
+	CHAT_MODEL_NOT_ON_PROVIDER: m.problem_chat_model,
+	CHAT_MODEL_NO_VISION: m.problem_no_vision,
+	DEFERRED_SEND_NOT_FOUND: m.problem_was_sent,
+	QUEUE_FULL: m.problem_queue_full,
+	TOO_MANY_ATTACHMENTS: m.problem_too_many_attachments,
 	BUSY: m.problem_busy,
 	DRAINING: m.problem_busy
 };
@@ -68,4 +78,9 @@ export function problemText(problem: ApiProblem): string {
 		return m.problem_password_common();
 	}
 	return (EXTRA[problem.code] ?? BY_CODE[problem.code] ?? byStatus(problem.status))();
+}
+
+/** The sentence for a refusal that was stored; the server's own when there is none for its code. */
+export function refusalText({ code, message }: { code: string; message: string }): string {
+	return (EXTRA[code] ?? BY_CODE[code])?.() ?? message;
 }
