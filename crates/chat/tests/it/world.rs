@@ -170,6 +170,7 @@ impl World {
             models: vec![spec],
             api_key: Some(SecretString::from("sk-test-0123456789")),
             secret_env: None,
+            extra_body: Default::default(),
         };
         self.models.create_provider(self.owner.org, &Actor::System, new).await.unwrap();
     }
