@@ -34,6 +34,7 @@ type Json = Record<string, unknown>;
 interface Doors {
 	get: (path: string) => Promise<Json>;
 	post: (path: string, data?: Json) => Promise<Json>;
+	patch: (path: string, data: Json) => Promise<Json>;
 }
 
 function doors(request: APIRequestContext, orgId: string): Doors {
@@ -45,7 +46,8 @@ function doors(request: APIRequestContext, orgId: string): Doors {
 	};
 	return {
 		get: async (path) => read(await request.get(at(path))),
-		post: async (path, data) => read(await request.post(at(path), { data, headers: { Origin: baseUrl() } }))
+		post: async (path, data) => read(await request.post(at(path), { data, headers: { Origin: baseUrl() } })),
+		patch: async (path, data) => read(await request.patch(at(path), { data, headers: { Origin: baseUrl() } }))
 	};
 }
 
@@ -63,9 +65,35 @@ async function people(api: Doors): Promise<void> {
 	if (keys.length === 0) await api.post('api-keys', { name: 'Weekly report', expiresInDays: 90 });
 }
 
+/** Adds documents by file name and text, and waits until they are searchable. */
+export async function addDocuments(
+	context: BrowserContext,
+	orgId: string,
+	files: Record<string, string>
+): Promise<void> {
+	await upload(doors(context.request, orgId), context.request, Object.entries(files));
+}
+
+/** Asks in a new chat and waits for the answer; the chat's id. */
+export async function ask(context: BrowserContext, orgId: string, content: string, title: string): Promise<string> {
+	const api = doors(context.request, orgId);
+	const threadId = await answered(api, content);
+	await api.patch(`chat/threads/${threadId}`, { title });
+	return threadId;
+}
+
 async function documents(api: Doors, request: APIRequestContext): Promise<string | undefined> {
 	const listed = (await api.get('documents')).page as { id: string; title: string }[];
-	for (const [fileName, text] of listed.length > 0 ? [] : DOCUMENTS) {
+	const page = await upload(api, request, listed.length > 0 ? [] : DOCUMENTS);
+	return page.find(({ title }) => title.includes('Procedure'))?.id;
+}
+
+async function upload(
+	api: Doors,
+	request: APIRequestContext,
+	files: readonly (readonly [string, string])[]
+): Promise<{ id: string; title: string }[]> {
+	for (const [fileName, text] of files) {
 		const contentType = fileName.endsWith('.md') ? 'text/markdown' : 'text/plain';
 		const size = Buffer.byteLength(text);
 		const slot = await api.post('uploads', { fileName, contentType, size });
@@ -79,16 +107,22 @@ async function documents(api: Doors, request: APIRequestContext): Promise<string
 	}
 	const page = (await waitFor(
 		() => api.get('documents'),
-		({ page }) => (page as { indexing: { status: string } }[]).every(({ indexing }) => indexing.status === 'completed')
+		({ page }) =>
+			(page as { indexing: { status: string } }[]).every(
+				({ indexing }) => !['pending', 'queued', 'running'].includes(indexing.status)
+			)
 	)) as { page: { id: string; title: string }[] };
-	return page.page.find(({ title }) => title.includes('Procedure'))?.id;
+	return page.page;
 }
 
 async function question(api: Doors): Promise<string | undefined> {
 	const { page } = (await api.get('chat/threads')) as { page: { id: string }[] };
-	if (page[0]) return page[0].id;
+	return page[0]?.id ?? (await answered(api, 'How often are FB-200 sensors recalibrated?'));
+}
+
+async function answered(api: Doors, content: string): Promise<string> {
 	const sent = await api.post('chat/threads/new/messages', {
-		content: 'How often are FB-200 sensors recalibrated?',
+		content,
 		model: 'auto'
 	});
 	const threadId = String(sent.threadId);
