@@ -1,20 +1,25 @@
 /** A message waits on the server for its file: over a reload, in a second tab, and back into the field. */
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, expectAccessible, expectNoOverflow, test } from './support/app.ts';
 
-/** Long enough to be read for as long as two pages take to load. */
-const LONG = { name: 'logbook.txt', mimeType: 'text/plain', buffer: logbook(30_000_000) };
+/** Read for several seconds on any machine: longer than two pages take to load. */
+const LONG_BYTES = 95_000_000;
 const QUEUED = 'Queued — sends when the attachments are ready';
+let folder: string;
+let logbook: string;
 
-function logbook(bytes: number): Buffer {
-	const lines: string[] = [];
-	for (let at = 0, day = 0; at < bytes; day++) {
-		const line = `Day ${day}: the harbour light burned ${day % 24} hours, wind force ${day % 12}, keeper on watch.\n`;
-		lines.push(line);
-		at += line.length;
-	}
-	return Buffer.from(lines.join('\n'));
-}
+test.beforeAll(async () => {
+	folder = await mkdtemp(join(tmpdir(), 'tale-e2e-upload-'));
+	logbook = join(folder, 'logbook.txt');
+	const day = (at: number) => `Day ${at}: the harbour light burned ${at % 24} hours, wind force ${at % 12}.\n\n`;
+	const month = Array.from({ length: 20_000 }, (_, at) => day(at)).join('');
+	await writeFile(logbook, month.repeat(Math.floor(LONG_BYTES / month.length)));
+});
+
+test.afterAll(() => rm(folder, { recursive: true, force: true }));
 
 test.beforeEach(async ({ owner: { page, open } }) => {
 	await open('settings/providers');
@@ -34,7 +39,7 @@ test('a message waits for its file and goes by itself, in every tab', async ({ o
 	const queue = page.getByRole('list', { name: 'Waiting messages' });
 
 	await test.step('Send parks it while the file is being read', async () => {
-		await page.locator('input[type=file]').setInputFiles(LONG);
+		await page.locator('input[type=file]').setInputFiles(logbook);
 		await expect(page.getByRole('list', { name: 'Going with this message' }).getByText('Indexing…')).toBeVisible();
 		await box.fill(question);
 		await box.press('Enter');
@@ -71,7 +76,7 @@ test('a message waits for its file and goes by itself, in every tab', async ({ o
 test('a parked first message comes back into the field, and its chat goes', async ({ owner: { page, orgId } }) => {
 	const words = `Never mind ${randomUUID().slice(0, 8)}`;
 	const box = page.getByRole('textbox', { name: 'Message' });
-	await page.locator('input[type=file]').setInputFiles(LONG);
+	await page.locator('input[type=file]').setInputFiles(logbook);
 	await expect(page.getByRole('list', { name: 'Going with this message' }).getByText('Indexing…')).toBeVisible();
 	await box.fill(words);
 	await box.press('Enter');
