@@ -152,6 +152,9 @@ test('the palette names the keys and opens the list of all', async ({ owner: { p
 	const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
 	await expect(list).toContainText('Next chat');
 	await expectAccessible(page);
+	await page.keyboard.press('Alt+ArrowDown');
+	await expect(list, 'what floats has the keys to itself').toBeVisible();
+	await expect(page).toHaveURL(/\/chat$/);
 	await page.keyboard.press('Escape');
 	await expect(list).toBeHidden();
 	await expect(field).toBeFocused();

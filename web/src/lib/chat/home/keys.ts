@@ -35,6 +35,8 @@ export function moveKeys(
 	if (!event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
 	if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
 	if (inTextField(event) && (open !== null || (event.target as HTMLInputElement).value !== '')) return;
+	// What floats above the page has the keys to itself.
+	if ((event.target as Element).closest('dialog, [popover]')) return;
 	const next = neighbour(ids, open, event.key === 'ArrowDown' ? 1 : -1);
 	event.preventDefault();
 	if (next) void goto(href(next), { reset: false });
