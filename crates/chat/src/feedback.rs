@@ -27,7 +27,8 @@ impl Rating {
 }
 
 impl Chat {
-    /// Rates a reply, or withdraws the rating (CHT-136 … CHT-138).
+    /// Rates a reply, or withdraws the rating with its comment (CHT-136 … CHT-138). A rating takes
+    /// the place of the one before, with or without a comment.
     ///
     /// # Errors
     /// `MESSAGE_NOT_FOUND`, `INVALID_BODY`.
@@ -39,6 +40,7 @@ impl Chat {
         rating: Option<Rating>,
         comment: Option<&str>,
     ) -> Result<(), Problem> {
+        let comment = comment.map(str::trim).filter(|comment| !comment.is_empty());
         if comment.is_some_and(|comment| comment.chars().count() > 2_000) {
             return Err(Problem::invalid_field("comment", "must be at most 2000 characters"));
         }

@@ -10,7 +10,8 @@
 //! that a turn never starts with a file it cannot read yet.
 //!
 //! Messages form a tree: an edit or a retry adds a branch, and the chat remembers which leaf is on
-//! screen. Chats are private to their owner; everybody else gets the answer for an absent one.
+//! screen. Chats are private to their owner; everybody else gets the answer for an absent one. What
+//! a [`Share`] publishes is a snapshot for the members of the organization.
 //!
 //! Growth: a send touches a handful of rows by primary key; a running turn holds its parts and a
 //! ring of 256 events in memory; one statement a second writes all turns of a process,
@@ -24,6 +25,7 @@ mod message;
 pub mod parts;
 mod send;
 mod service;
+mod share;
 mod store;
 mod thread;
 pub mod turn;
@@ -35,5 +37,6 @@ pub use message::{Message, Versions};
 pub use parts::{Part, Status, TurnUsage};
 pub use send::{Accepted, IdempotencyKey, MAX_ATTACHMENTS, MAX_WAITING_ATTACHMENTS, ModelChoice, SendRequest, SendTo};
 pub use service::{Chat, ChatConfig, LostTurns, Owner};
+pub use share::{OpenSource, Share, SharedChat, SharedMessage, SharedPart};
 pub use thread::{BulkResult, FoundThread, Thread, ThreadPatch, ThreadQuery};
 pub use turn::live::{DeltaKind, TurnEvent, TurnStatus};

@@ -7,6 +7,7 @@ use tale_core::ids::MessageId;
 use tale_core::{Code, Problem};
 
 use crate::parts::{Part, TurnUsage};
+use crate::store::feedback::RatingRow;
 use crate::store::messages::MessageRow;
 
 /// A message.
@@ -51,6 +52,8 @@ pub struct Message {
     pub versions: Option<Versions>,
     /// The reader's own rating, `up` or `down`.
     pub feedback: Option<String>,
+    /// Whether the reader left a comment with it. Its text is for owners and admins (CHT-139).
+    pub commented: bool,
 }
 
 /// The versions of a turn.
@@ -71,7 +74,7 @@ pub(crate) fn not_found() -> Problem {
 pub(crate) fn view(
     rows: Vec<MessageRow>,
     turns: &[(MessageId, Option<MessageId>)],
-    ratings: &[(MessageId, String)],
+    ratings: &[RatingRow],
 ) -> Vec<Message> {
     let mut versions: HashMap<Option<MessageId>, Vec<MessageId>> = HashMap::new();
     for (id, parent) in turns {
@@ -80,6 +83,7 @@ pub(crate) fn view(
     rows.into_iter()
         .map(|row| {
             let siblings = versions.get(&row.parent_id).filter(|ids| row.role == "user" && ids.len() > 1);
+            let rating = ratings.iter().find(|rating| rating.message_id == row.id);
             let versions = siblings
                 .and_then(|ids| Some(Versions { index: ids.iter().position(|id| *id == row.id)?, ids: ids.clone() }));
             Message {
@@ -100,7 +104,8 @@ pub(crate) fn view(
                 first_token_at: row.first_token_at,
                 done_at: row.done_at,
                 versions,
-                feedback: ratings.iter().find(|(id, _)| *id == row.id).map(|(_, rating)| rating.clone()),
+                feedback: rating.map(|rating| rating.rating.clone()),
+                commented: rating.is_some_and(|rating| rating.commented),
                 role: row.role,
             }
         })

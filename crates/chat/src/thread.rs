@@ -12,6 +12,7 @@ use tale_governance::audit::{self, AuditEntry};
 
 use crate::message::{self, Message};
 use crate::service::{Chat, Inner, Owner};
+use crate::share;
 use crate::store::threads::{ListFilter, NewThread, ThreadChange, ThreadRow};
 use crate::store::{deferred, feedback, generations, messages, threads};
 
@@ -28,6 +29,8 @@ pub struct Thread {
     pub unread: bool,
     /// Whether a turn is in flight.
     pub running: bool,
+    /// Whether a link publishes a snapshot of it.
+    pub shared: bool,
     /// When it was pinned.
     pub pinned_at: Option<DateTime<Utc>>,
     /// When it was archived.
@@ -46,6 +49,7 @@ impl From<ThreadRow> for Thread {
             reasoning_effort: row.reasoning_effort,
             unread: row.unread,
             running: row.running,
+            shared: row.shared,
             pinned_at: row.pinned_at,
             archived_at: row.archived_at,
             created_at: row.created_at,
@@ -136,7 +140,7 @@ pub(crate) async fn announce(conn: &mut PgConnection, owner: &Owner, id: ThreadI
     hints::notify_all(conn, &[hint(Topic::Thread), hint(Topic::Threads)]).await
 }
 
-async fn record(
+pub(crate) async fn record(
     inner: &Inner,
     conn: &mut PgConnection,
     owner: &Owner,
@@ -287,8 +291,8 @@ impl Chat {
         Ok(row.into())
     }
 
-    /// Moves a chat to the trash with all its versions; what is parked in it is given up for good
-    /// (CHT-15).
+    /// Moves a chat to the trash with all its versions; what is parked in it is given up for good, and
+    /// its link is dark while it is there (CHT-15).
     ///
     /// # Errors
     /// `THREAD_NOT_FOUND`, `CHAT_TURN_IN_PROGRESS`.
@@ -305,6 +309,7 @@ impl Chat {
         deferred::cancel_all(&mut tx, owner.org, &[id], inner.clock.now()).await?;
         record(inner, &mut tx, owner, "chat.trashed", id, json!({})).await?;
         announce(&mut tx, owner, id).await?;
+        share::announce_if_shared(&mut tx, owner, &[id]).await?;
         tx.commit().await?;
         Ok(())
     }
@@ -321,6 +326,7 @@ impl Chat {
         }
         record(inner, &mut tx, owner, "chat.restored", id, json!({})).await?;
         announce(&mut tx, owner, id).await?;
+        share::announce_if_shared(&mut tx, owner, &[id]).await?;
         let row = threads::find(&mut tx, owner.org, owner.user, id).await?.ok_or_else(not_found)?;
         tx.commit().await?;
         Ok(row.into())
@@ -370,6 +376,9 @@ impl Chat {
         .await?;
         hints::notify(&mut tx, &Hint { org: owner.org, topic: Topic::Threads, id: None, user: Some(owner.user) })
             .await?;
+        if trash {
+            share::announce_if_shared(&mut tx, owner, &changed).await?;
+        }
         tx.commit().await?;
         Ok(BulkResult { changed: changed.len() as u64, skipped: u64::try_from(skipped).unwrap_or(0) })
     }

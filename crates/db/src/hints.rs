@@ -35,6 +35,8 @@ pub enum Topic {
     Threads,
     /// One chat.
     Thread,
+    /// Snapshots of chats that members read; which one is not said.
+    SharedChats,
     /// The list of documents.
     Documents,
     /// One document.

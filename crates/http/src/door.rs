@@ -62,7 +62,7 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
     let started = Instant::now();
     let id = request_id(&request);
     let method = request.method().clone();
-    let path = request.uri().path().to_owned();
+    let path = logged(request.uri().path());
     let span = tracing::info_span!("request", request_id = %id, %method, path = %path, user = tracing::field::Empty, org = tracing::field::Empty);
     if method == Method::HEAD {
         // Answered as the GET it stands for, uncompressed, so that its headers are the same (API-20).
@@ -101,6 +101,16 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
         tracing::debug!(status, ms, "answered");
     }
     response
+}
+
+/// The path for the log. The token of a share link is left out: whoever reads logs need not be a
+/// member.
+fn logged(path: &str) -> String {
+    const BEFORE: &str = "/chat/shared/";
+    match path.split_once(BEFORE) {
+        Some((head, _)) => format!("{head}{BEFORE}…"),
+        None => path.to_owned(),
+    }
 }
 
 /// Size of a request's head, without its address, which has a limit of its own.

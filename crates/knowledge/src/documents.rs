@@ -1,5 +1,7 @@
 //! The library: documents that hold an uploaded file or inline text (spec 60, sections 5.1–5.3).
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use tale_core::ids::{DocumentId, FileId, UserId};
 use tale_core::limits::MAX_TITLE_CHARS;
@@ -283,6 +285,23 @@ impl Knowledge {
         caller.require(Capability::KnowledgeRead)?;
         let mut conn = self.app().acquire().await?;
         store::get(&mut conn, caller.org, id).await?.ok_or_else(document_not_found)
+    }
+
+    /// Those of `ids` that the caller may open now.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn readable_documents(
+        &self,
+        caller: &Caller,
+        ids: impl IntoIterator<Item = DocumentId>,
+    ) -> Result<HashSet<DocumentId>, Problem> {
+        let ids: Vec<DocumentId> = ids.into_iter().collect();
+        if ids.is_empty() || !caller.can(Capability::KnowledgeRead) {
+            return Ok(HashSet::new());
+        }
+        let mut conn = self.app().acquire().await?;
+        Ok(store::active(&mut conn, caller.org, &ids).await?.into_iter().collect())
     }
 
     /// Changes what is given of a document, provided `guard` accepts it as it is now. A title it

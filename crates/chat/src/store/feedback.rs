@@ -4,15 +4,23 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use tale_core::ids::{MessageId, OrgId, ThreadId, UserId};
 
+/// A person's rating of a reply.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(crate) struct RatingRow {
+    pub message_id: MessageId,
+    pub rating: String,
+    pub commented: bool,
+}
+
 /// The person's ratings of the messages of a chat.
 pub(crate) async fn ratings(
     conn: &mut PgConnection,
     org: OrgId,
     thread: ThreadId,
     user: UserId,
-) -> sqlx::Result<Vec<(MessageId, String)>> {
+) -> sqlx::Result<Vec<RatingRow>> {
     sqlx::query_as(
-        "SELECT f.message_id, f.rating FROM app.message_feedback f JOIN app.messages m ON m.id = f.message_id
+        "SELECT f.message_id, f.rating, f.comment IS NOT NULL AS commented FROM app.message_feedback f JOIN app.messages m ON m.id = f.message_id
           WHERE m.org_id = $1 AND m.thread_id = $2 AND f.user_id = $3",
     )
     .bind(org)

@@ -5,4 +5,5 @@ pub(crate) mod feedback;
 pub(crate) mod generations;
 pub(crate) mod idempotency;
 pub(crate) mod messages;
+pub(crate) mod shares;
 pub(crate) mod threads;

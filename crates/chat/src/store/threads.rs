@@ -17,6 +17,7 @@ pub(crate) struct ThreadRow {
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub running: bool,
+    pub shared: bool,
 }
 
 pub(crate) struct NewThread<'a> {
@@ -56,7 +57,8 @@ pub(crate) async fn find(
     sqlx::query_as(
         "SELECT t.id, t.title, t.reasoning_effort, t.active_leaf, t.unread, t.pinned_at,
                 t.archived_at, t.created_at, t.updated_at,
-                EXISTS (SELECT 1 FROM app.generations g WHERE g.org_id = t.org_id AND g.thread_id = t.id) AS running
+                EXISTS (SELECT 1 FROM app.generations g WHERE g.org_id = t.org_id AND g.thread_id = t.id) AS running,
+                EXISTS (SELECT 1 FROM app.thread_shares s WHERE s.org_id = t.org_id AND s.thread_id = t.id) AS shared
            FROM app.threads t
           WHERE t.org_id = $1 AND t.id = $2 AND t.owner_user_id = $3 AND t.trashed_at IS NULL",
     )
@@ -97,7 +99,8 @@ pub(crate) async fn list(conn: &mut PgConnection, filter: &ListFilter<'_>) -> sq
     sqlx::query_as(
         "SELECT t.id, t.title, t.reasoning_effort, t.active_leaf, t.unread, t.pinned_at,
                 t.archived_at, t.created_at, t.updated_at,
-                EXISTS (SELECT 1 FROM app.generations g WHERE g.org_id = t.org_id AND g.thread_id = t.id) AS running
+                EXISTS (SELECT 1 FROM app.generations g WHERE g.org_id = t.org_id AND g.thread_id = t.id) AS running,
+                EXISTS (SELECT 1 FROM app.thread_shares s WHERE s.org_id = t.org_id AND s.thread_id = t.id) AS shared
            FROM app.threads t
           WHERE t.org_id = $1 AND t.owner_user_id = $2 AND t.trashed_at IS NULL
             AND (t.archived_at IS NOT NULL) = $3

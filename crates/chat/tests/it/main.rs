@@ -4,6 +4,7 @@
 
 mod deferred;
 mod ends;
+mod shares;
 mod threads;
 mod turns;
 mod world;

@@ -182,3 +182,29 @@ async fn acts_on_all_chats_leave_running_ones_alone() {
     assert!(world.chat.thread(&world.owner, busy).await.is_ok());
     world.chat.stop(&world.owner, busy).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_comment_belongs_to_its_rating_and_is_not_read_back() {
+    let world = world().await;
+    let thread = world.titled().await;
+    world.upstream.push(Reply::text("answer"));
+    let reply = world.ask(thread, "Question").await;
+    let rated = async |rating, comment| {
+        world.chat.rate(&world.owner, thread, reply.id, rating, comment).await.unwrap();
+        let message = world.chat.messages(&world.owner, thread).await.unwrap().pop().unwrap();
+        (message.feedback, message.commented)
+    };
+    let word = |text: &str| Some(text.to_owned());
+    assert_eq!(rated(Some(Rating::Up), None).await, (word("up"), false));
+    assert_eq!(rated(Some(Rating::Up), Some("  Exactly right. ")).await, (word("up"), true));
+    let stored: String = sqlx::query_scalar("SELECT comment FROM app.message_feedback WHERE message_id = $1")
+        .bind(reply.id)
+        .fetch_one(&world.db.app)
+        .await
+        .unwrap();
+    assert_eq!(stored, "Exactly right.");
+    assert_eq!(rated(Some(Rating::Up), Some("  ")).await, (word("up"), false), "a blank comment is none");
+    assert_eq!(rated(Some(Rating::Down), Some("No.")).await, (word("down"), true));
+    assert_eq!(rated(Some(Rating::Up), None).await, (word("up"), false), "the other verdict starts without a comment");
+    assert_eq!(rated(None, Some("kept?")).await, (None, false));
+}

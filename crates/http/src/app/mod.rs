@@ -16,6 +16,7 @@ pub mod permissions;
 pub mod preferences;
 pub mod providers;
 pub mod session;
+pub mod shares;
 pub mod uploads;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -36,6 +37,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(embedding::router())
         .merge(session::router())
         .merge(chat::router())
+        .merge(shares::router())
         .merge(composer::router())
         .merge(deferred::router())
         .merge(documents::router())

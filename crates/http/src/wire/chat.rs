@@ -55,6 +55,8 @@ pub struct ThreadView {
     unread: bool,
     /// Whether a reply is being written.
     running: bool,
+    /// Whether a link publishes a snapshot of it for the organization.
+    shared: bool,
     /// Effort of the last turn.
     #[schema(required, schema_with = effort_words)]
     reasoning_effort: Option<String>,
@@ -72,6 +74,7 @@ impl From<Thread> for ThreadView {
             updated_at: thread.updated_at.timestamp_millis(),
             unread: thread.unread,
             running: thread.running,
+            shared: thread.shared,
             reasoning_effort: thread.reasoning_effort,
         }
     }
@@ -252,6 +255,10 @@ pub struct MessageView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = rating_words)]
     feedback: Option<String>,
+    /// Present when the reader left a comment with their rating.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    commented: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
@@ -290,6 +297,7 @@ impl From<Message> for MessageView {
                 ids: versions.ids,
             }),
             feedback: message.feedback,
+            commented: message.commented,
         }
     }
 }

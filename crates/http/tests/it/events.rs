@@ -11,13 +11,13 @@ use crate::client::Client;
 use crate::stage::Stage;
 
 /// A live stream, read event by event.
-struct Live {
+pub struct Live {
     body: axum::body::BodyDataStream,
     held: String,
 }
 
 impl Live {
-    async fn open(client: &Client, path: &str) -> Self {
+    pub async fn open(client: &Client, path: &str) -> Self {
         let response = client.open("GET", path, Body::empty()).await;
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -27,7 +27,7 @@ impl Live {
     }
 
     /// The next event, without comments; `None` when the stream has ended.
-    async fn next(&mut self) -> Option<(String, Value)> {
+    pub async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             if let Some((block, rest)) =
                 self.held.split_once("\n\n").map(|(block, rest)| (block.to_owned(), rest.to_owned()))
@@ -59,7 +59,7 @@ impl Live {
     }
 
     /// Reads until a hint about a topic.
-    async fn hint(&mut self, topic: &str) -> Value {
+    pub async fn hint(&mut self, topic: &str) -> Value {
         loop {
             let (event, data) = self.next().await.expect("the stream goes on");
             if event == "hint" && data["topic"] == topic {

@@ -12,5 +12,6 @@ mod events;
 mod identity;
 mod providers;
 mod rights;
+mod shares;
 mod stage;
 mod world;

@@ -151,6 +151,20 @@ pub(crate) async fn get(
         .await
 }
 
+/// Those of `ids` that are active documents.
+pub(crate) async fn active(
+    conn: &mut PgConnection,
+    org: OrgId,
+    ids: &[DocumentId],
+) -> Result<Vec<DocumentId>, sqlx::Error> {
+    let ids: Vec<uuid::Uuid> = ids.iter().map(|id| id.0).collect();
+    sqlx::query_scalar("SELECT id FROM app.documents WHERE org_id = $1 AND id = ANY($2) AND lifecycle = 'active'")
+        .bind(org)
+        .bind(ids)
+        .fetch_all(conn)
+        .await
+}
+
 /// As [`get`], with document and file locked until the transaction ends.
 pub(crate) async fn lock(
     conn: &mut PgConnection,
