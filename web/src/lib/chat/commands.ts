@@ -6,7 +6,7 @@ import { queryClient } from '#lib/api/query-client.ts';
 import { m } from '#lib/paraglide/messages.js';
 import { paths } from '#lib/shell/paths.ts';
 import { toasts } from '#lib/ui/toasts.svelte.ts';
-import { composerQuery, parkedQuery, threadKey } from './queries.ts';
+import { composerQuery, messagesQuery, parkedQuery, threadKey } from './queries.ts';
 import { requestOf, type Outgoing, type Pick } from './rows.ts';
 import type { ChatSession } from './session.svelte.ts';
 import type { Abandoned, ChatModel, Effort, Message, Parked } from './types.ts';
@@ -154,16 +154,31 @@ export class Commands {
 		});
 	}
 
-	async rate(reply: Message, rating: 'up' | 'down' | null): Promise<void> {
-		const { orgId } = this.#around;
-		await this.#call(m.chat_rate_failed(), (id) =>
-			send(
+	/** Shows the rating at once and takes it back when the server refuses. True when it was saved. */
+	async rate(reply: Message, rating: 'up' | 'down' | null, comment?: string): Promise<boolean> {
+		const { orgId, session } = this.#around;
+		const id = session().threadId;
+		if (!id) return false;
+		const { queryKey } = messagesQuery(orgId, id);
+		const mark = (feedback: Message['feedback'], commented: boolean) =>
+			queryClient.setQueryData(queryKey, (messages) =>
+				messages?.map((message) => (message.id === reply.id ? { ...message, feedback, commented } : message))
+			);
+		await queryClient.cancelQueries({ queryKey });
+		mark(rating ?? undefined, rating !== null && !!comment);
+		try {
+			await send(
 				api.PUT('/api/app/chat/threads/{id}/messages/{mid}/feedback', {
 					params: { path: { id, mid: reply.id }, query: { orgId } },
-					body: { rating }
+					body: { rating, ...(comment ? { comment } : {}) }
 				})
-			)
-		);
+			);
+			return true;
+		} catch (error) {
+			mark(reply.feedback, reply.commented ?? false);
+			toasts.problem(comment === undefined ? m.chat_rate_failed() : m.chat_comment_failed(), toProblem(error));
+			return false;
+		}
 	}
 
 	/** Keeps the pick for the next message, here and on every other device. Nothing is Auto. */

@@ -10,6 +10,8 @@ export interface ChatContext {
 	readonly session: ChatSession;
 	/** Archived: nothing may be written. */
 	readonly readonly: boolean;
+	/** A snapshot that somebody shared, with their name: it is read and copied, nothing else. */
+	readonly published: { by: string } | null;
 	readonly providersHref: string | null;
 	providerName(slug: string | null | undefined): string | null;
 	/** Whether this passage (or, without one, this document or file) is the one on screen. */
@@ -27,7 +29,8 @@ export interface ChatContext {
 	edit(question: Message, content: string): Promise<boolean>;
 	switchVersion(messageId: string): void;
 	fork(reply: Message): void;
-	rate(reply: Message, rating: 'up' | 'down' | null): void;
+	/** True when the rating was saved, or withdrawn for none. A comment takes the place of the one before. */
+	rate(reply: Message, rating: 'up' | 'down' | null, comment?: string): Promise<boolean>;
 	showInfo(reply: Message): void;
 }
 

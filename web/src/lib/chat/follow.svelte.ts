@@ -21,6 +21,11 @@ export class Follow {
 	/** Until then, our own scrolling must not be taken for the reader's. */
 	#ours = false;
 
+	/** `fromEnd`: whether the reader begins at the end. */
+	constructor(fromEnd = true) {
+		this.following = fromEnd;
+	}
+
 	/** Attaches to the scrolling box and to the content that grows in it. */
 	attach = (box: HTMLElement) => {
 		this.#box = box;

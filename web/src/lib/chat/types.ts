@@ -8,6 +8,8 @@ export type Effort = Schemas['ReasoningEffort'];
 
 export type Thread = Schemas['Thread'];
 
+export type Share = Schemas['Share'];
+
 export type TextPart = PartOf<'text'>;
 
 export type ReasoningPart = PartOf<'reasoning'>;

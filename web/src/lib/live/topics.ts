@@ -12,6 +12,8 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 			return [org('threads')];
 		case 'thread':
 			return id ? [org('threads'), org('thread', id)] : [org('threads'), org('thread')];
+		case 'sharedChats':
+			return [org('shared')];
 		case 'documents':
 			return [org('documents'), org('composer'), org('embedding')];
 		case 'document':

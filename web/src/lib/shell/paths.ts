@@ -17,6 +17,8 @@ export const paths = {
 	newChat: (orgId: string) => org(orgId, 'chat'),
 	chat: (orgId: string, threadId: string, messageId?: string) =>
 		org(orgId, `chat/${encodeURIComponent(threadId)}${messageId ? `?message=${encodeURIComponent(messageId)}` : ''}`),
+	/** The outward address of a shared chat. */
+	shared: (orgId: string, token: string) => org(orgId, `chat/shared/${encodeURIComponent(token)}`),
 	documents: (orgId: string) => org(orgId, 'documents'),
 	document: (orgId: string, documentId: string) => org(orgId, `documents?doc=${encodeURIComponent(documentId)}`),
 	settings: (orgId: string, page?: string) => org(orgId, page ? `settings/${page}` : 'settings')
