@@ -17,6 +17,7 @@
 //! ring of 256 events in memory; one statement a second writes all turns of a process,
 //! another looks for parked messages that may go.
 
+mod admission;
 pub mod deferred;
 mod export;
 mod feedback;

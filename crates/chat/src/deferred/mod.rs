@@ -6,34 +6,27 @@
 //! message, takes the chat's turn and marks the row as `sent`, so a process that is killed at any
 //! point has sent it once or not at all.
 //!
-//! Every waiting row carries the time of its next look. What may let it go — an upload that was
-//! read ([`UploadSettled`]), the end of a turn, a chat that is brought back — moves that time to
-//! now in its own transaction. A process that looks moves it on by [`LOOK_AGAIN`] first, so nothing
-//! that is missed or lost delays a message for longer.
+//! Every waiting row carries the time of its next look. What may let it go (an upload that was
+//! read, the end of a turn, a chat that is brought back) moves that time to now in its own
+//! transaction. A process that looks moves it on by 30 seconds first, so nothing that is missed or
+//! lost delays a message for longer.
 //!
 //! Growth: one statement a second and process on an index of waiting rows alone; a look reads two
 //! rows and the uploads of one message.
 
-use std::time::Duration;
+mod queue;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use futures::StreamExt;
+pub(crate) use queue::{WaitingForUploads, run};
+
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
-use tale_core::clock::SharedClock;
-use tale_core::ids::{DeferredSendId, FileId, OrgId, ThreadId};
+use tale_core::ids::{DeferredSendId, FileId, ThreadId};
 use tale_core::{Code, Problem};
-use tale_db::hints::{self, Hint, Topic};
-use tale_identity::Capability;
 use tale_knowledge::Knowledge;
-use tale_knowledge::attachments::UploadSettled;
-use tale_knowledge::embedder::Answer;
 use tale_knowledge::files::{Attachment, AttachmentState};
-use tokio_util::sync::CancellationToken;
 
-use crate::send::{
-    MAX_WAITING_ATTACHMENTS, ModelChoice, Origin, Place, SendRequest, SendTo, effort_of, effort_text, too_many,
-    writable,
-};
+use crate::admission::{effort_text, too_many, writable};
+use crate::send::{MAX_WAITING_ATTACHMENTS, ModelChoice, SendRequest, SendTo};
 use crate::service::{Chat, Owner};
 use crate::store::deferred::{self, DeferredRow, NewDeferred};
 use crate::store::threads::{self, NewThread};
@@ -41,24 +34,6 @@ use crate::thread::{announce, not_found};
 
 /// Most messages of one chat that wait, are held or were refused.
 pub const MAX_WAITING: usize = 10;
-
-/// Pause between two looks of a process for messages that may go.
-const TICK: Duration = Duration::from_secs(1);
-
-/// A waiting message is looked at this often, whatever is announced.
-const LOOK_AGAIN: TimeDelta = TimeDelta::seconds(30);
-
-/// Next look at a chat that is archived; bringing it back looks at once.
-const ARCHIVED_LOOK: TimeDelta = TimeDelta::days(1);
-
-/// Longest pause after looks that failed on our side.
-const FAILED_LOOK_MAX: i64 = 300;
-
-/// Chats per look.
-const PER_LOOK: i64 = 200;
-
-/// Chats looked at side by side.
-const PARALLEL: usize = 8;
 
 /// How far a parked message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -312,132 +287,6 @@ impl Chat {
         inner.parked.notify_one();
         Ok(())
     }
-
-    /// Looks once at the parked messages whose look is due, and sends those that may go, as
-    /// [`Chat::run`] does every second. Returns how many were sent.
-    ///
-    /// # Errors
-    /// When the database cannot be reached.
-    pub async fn send_parked(&self) -> Result<usize, Problem> {
-        if self.0.draining.load(std::sync::atomic::Ordering::SeqCst) {
-            return Ok(0);
-        }
-        let now = self.0.clock.now();
-        let mut conn = self.0.db.acquire().await?;
-        let due = deferred::take_due(&mut conn, now, now + LOOK_AGAIN, PER_LOOK).await?;
-        drop(conn);
-        let looks = futures::stream::iter(due).map(|(org, thread)| async move {
-            match self.send_head(org, thread).await {
-                Ok(sent) => usize::from(sent),
-                Err(error) => {
-                    tracing::warn!(org.id = %org, %thread, %error, "a parked message could not be looked at, trying again");
-                    0
-                }
-            }
-        });
-        Ok(looks.buffer_unordered(PARALLEL).fold(0, |sum, sent| async move { sum + sent }).await)
-    }
-
-    /// Sends the first waiting message of a chat if it may go. One that is held or refused here
-    /// lets the next one come first.
-    async fn send_head(&self, org: OrgId, thread: ThreadId) -> Result<bool, Problem> {
-        let inner = &self.0;
-        for _ in 0..MAX_WAITING {
-            let mut conn = inner.db.acquire().await?;
-            let Some((row, archived, running)) = deferred::head(&mut conn, org, thread).await? else {
-                return Ok(false);
-            };
-            if archived {
-                deferred::due(&mut conn, org, thread, inner.clock.now() + ARCHIVED_LOOK).await?;
-                return Ok(false);
-            }
-            drop(conn);
-            let caller = inner.identity.caller_for_earlier(org, row.user_id).await?;
-            let Some(caller) = caller.filter(|caller| caller.can(Capability::ChatUse)) else {
-                let mut conn = inner.db.acquire().await?;
-                deferred::cancel_all(&mut conn, org, &[thread], inner.clock.now()).await?;
-                tracing::info!(org.id = %org, %thread, "gave parked messages up whose sender has no access any more");
-                return Ok(false);
-            };
-            let owner = Owner::of(&caller)?;
-            let files = inner.knowledge.attachments(&owner.caller, &row.attachments).await?;
-            let any = |state| files.iter().any(|file| file.state == state);
-            if any(AttachmentState::Failed) {
-                self.hold(&owner, thread, row.id).await?;
-                continue;
-            }
-            // The end of a running turn looks again.
-            if running || any(AttachmentState::Processing) {
-                return Ok(false);
-            }
-            let (id, failures) = (row.id, row.failures);
-            match self.start(&owner, SendTo::Thread(thread), Place::End, request_of(row)?, Origin::Parked(id)).await {
-                Ok(_) => return Ok(true),
-                Err(problem) => match problem.code {
-                    // Somebody was faster, or the chat is closed: another look or nothing is due.
-                    Code::ChatTurnInProgress
-                    | Code::AttachmentNotReady
-                    | Code::DeferredSendNotFound
-                    | Code::ThreadNotFound
-                    | Code::ChatThreadArchived
-                    | Code::Draining => return Ok(false),
-                    _ if problem.status() >= 500 => {
-                        let wait = 1_i64.checked_shl(failures.clamp(0, 16).unsigned_abs()).unwrap_or(FAILED_LOOK_MAX);
-                        let at = inner.clock.now() + TimeDelta::seconds(wait.min(FAILED_LOOK_MAX));
-                        deferred::failed(&mut *inner.db.acquire().await?, org, id, at).await?;
-                        return Err(problem);
-                    }
-                    _ => self.refuse(&owner, thread, id, &problem).await?,
-                },
-            }
-        }
-        Ok(false)
-    }
-
-    async fn hold(&self, owner: &Owner, thread: ThreadId, id: DeferredSendId) -> Result<(), Problem> {
-        let mut tx = self.0.db.begin().await?;
-        if deferred::hold(&mut tx, owner.org, id, self.0.clock.now()).await? {
-            announce(&mut tx, owner, thread).await?;
-        }
-        Ok(tx.commit().await?)
-    }
-
-    async fn refuse(
-        &self,
-        owner: &Owner,
-        thread: ThreadId,
-        id: DeferredSendId,
-        problem: &Problem,
-    ) -> Result<(), Problem> {
-        let mut tx = self.0.db.begin().await?;
-        let now = self.0.clock.now();
-        if deferred::refuse(&mut tx, owner.org, id, problem.code.text(), &problem.message, now).await? {
-            announce(&mut tx, owner, thread).await?;
-        }
-        Ok(tx.commit().await?)
-    }
-}
-
-/// Looks for parked messages that may go until `stop`: every second, and at once when this process
-/// did something that may let one go.
-pub(crate) async fn run(chat: Chat, stop: CancellationToken) {
-    let mut ticks = tokio::time::interval(TICK);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut silent = false;
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = ticks.tick() => {}
-            () = chat.0.parked.notified() => {}
-        }
-        match chat.send_parked().await {
-            Ok(_) => silent = false,
-            Err(error) if !std::mem::replace(&mut silent, true) => {
-                tracing::warn!(%error, "parked messages cannot be looked up, trying until they can");
-            }
-            Err(_) => {}
-        }
-    }
 }
 
 /// The parked message, with its chat locked.
@@ -482,42 +331,4 @@ fn view(
         refusal: row.refusal_code.zip(row.refusal),
         created_at: row.created_at,
     })
-}
-
-fn request_of(row: DeferredRow) -> Result<SendRequest, Problem> {
-    Ok(SendRequest {
-        content: row.content,
-        model: match row.model {
-            None => ModelChoice::Auto,
-            Some(model) => ModelChoice::Named { model, provider: row.provider_slug },
-        },
-        effort: row.effort.as_deref().map(effort_of).transpose()?,
-        max_output_tokens: None,
-        attachments: row.attachments,
-        locale: row.locale,
-    })
-}
-
-/// Lets the messages go that wait for an upload.
-pub(crate) struct WaitingForUploads {
-    pub clock: SharedClock,
-}
-
-impl UploadSettled for WaitingForUploads {
-    fn upload_settled<'a>(
-        &'a self,
-        conn: &'a mut PgConnection,
-        org: OrgId,
-        thread: ThreadId,
-        file: FileId,
-    ) -> Answer<'a, Result<(), sqlx::Error>> {
-        Box::pin(async move {
-            let people = deferred::due_for_file(conn, org, thread, file, self.clock.now()).await?;
-            for user in people {
-                let hint = Hint { org, topic: Topic::Thread, id: Some(thread.0), user: Some(user) };
-                hints::notify(conn, &hint).await?;
-            }
-            Ok(())
-        })
-    }
 }
