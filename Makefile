@@ -11,7 +11,7 @@ ARGS ?= --demo
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/build/*' -not -path 'web/.svelte-kit/*' \
 	-not -path 'web/src/lib/paraglide/*' -not -path 'web/screenshots/*' -not -path 'web/test-results/*' -not -path 'web/e2e/*' 2>/dev/null)
 
-.PHONY: help run build test lint fmt openapi web screenshots bench setup setup-test
+.PHONY: help run build test lint fmt openapi env-reference web screenshots bench setup setup-test
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,3 +59,6 @@ openapi: | setup ## The API contract and the types made from it, after a change 
 	cargo run --quiet --package tale-http --example openapi > target/openapi.json
 	mv target/openapi.json crates/http/openapi.json
 	cd web && npm run --silent api
+
+env-reference: ## .env.example and the pages of all environment variables, after a change of the registry
+	cargo run --quiet --package tale-env --example generate

@@ -31,7 +31,7 @@ pub enum CryptoError {
 #[derive(Clone)]
 pub struct FieldCipher {
     current: (String, Aes256Gcm),
-    previous: Option<(String, Aes256Gcm)>,
+    previous: Vec<(String, Aes256Gcm)>,
 }
 
 impl std::fmt::Debug for FieldCipher {
@@ -41,12 +41,13 @@ impl std::fmt::Debug for FieldCipher {
 }
 
 impl FieldCipher {
-    /// From `ENCRYPTION_SECRET_HEX`, and the key before it while values are re-encrypted.
+    /// From `ENCRYPTION_SECRET_HEX`, and the keys before it while values are re-encrypted.
     ///
     /// # Errors
-    /// [`CryptoError::BadKey`] when either is not 64 hexadecimal digits.
-    pub fn from_hex(current: &str, previous: Option<&str>) -> Result<Self, CryptoError> {
-        Ok(Self { current: keyed(current)?, previous: previous.map(keyed).transpose()? })
+    /// [`CryptoError::BadKey`] when one of them is not 64 hexadecimal digits.
+    pub fn from_hex<'a>(current: &str, previous: impl IntoIterator<Item = &'a str>) -> Result<Self, CryptoError> {
+        let previous = previous.into_iter().map(keyed).collect::<Result<_, _>>()?;
+        Ok(Self { current: keyed(current)?, previous })
     }
 
     /// Encrypts `plain` for `context`.
@@ -75,7 +76,7 @@ impl FieldCipher {
             return Err(CryptoError::CannotOpen);
         };
         let cipher = std::iter::once(&self.current)
-            .chain(self.previous.as_ref())
+            .chain(&self.previous)
             .find(|(id, _)| id == key_id)
             .map(|(_, cipher)| cipher)
             .ok_or(CryptoError::CannotOpen)?;
@@ -191,6 +192,9 @@ mod tests {
     fn the_previous_key_still_opens() {
         let sealed = cipher("a1", None).seal("c", "x").unwrap();
         assert_eq!(cipher("b2", Some("a1")).open("c", &sealed).unwrap(), "x");
+        let (third, second, first) = ("c3".repeat(32), "b2".repeat(32), "a1".repeat(32));
+        let third = FieldCipher::from_hex(&third, [second.as_str(), first.as_str()]).unwrap();
+        assert_eq!(third.open("c", &sealed).unwrap(), "x");
         assert!(cipher("b2", None).open("c", &sealed).is_err());
     }
 

@@ -1,16 +1,29 @@
-//! The environment, declared once: every variable that Tale reads, with its meaning, range and
-//! secrecy ([`registry`]), how values are read ([`reader`]) and the typed settings that the roles
-//! are built from ([`settings`]).
+//! The environment, declared once: every variable with its roles, form, default, reaction, secrecy
+//! and help ([`registry`]), how values are parsed ([`kind`]), where they come from ([`environment`],
+//! [`file`]), what is wrong with them ([`check()`]) and the typed settings that the roles are built
+//! from ([`settings`]).
 //!
-//! Nothing else in the workspace reads the process environment; a test in `testkit` holds that.
-//! Reading goes through [`EnvSource`], so tests pass a map and nobody changes the process.
-//! An empty value counts as unset. A bad value is reported with all the others and stops the
-//! start; it never turns into a default.
+//! Nothing else in the workspace reads the process environment; a test in `testkit` holds that. The
+//! program takes one snapshot ([`Environment`]) at start and hands it around as an [`EnvSource`], so
+//! tests pass a map and nobody changes the process. An empty value counts as unset. A bad value is
+//! reported with all the others and never turns into a default unless that is its declared reaction.
 
+pub mod check;
+pub mod effective;
+pub mod environment;
+pub mod example;
+pub mod file;
+pub mod kind;
+mod kind_words;
 pub mod reader;
+pub mod reference;
 pub mod registry;
 pub mod settings;
+pub mod words;
 
-pub use reader::{EnvProblem, EnvProblems, EnvSource, MapEnv, ProcessEnv};
-pub use registry::{REGISTRY, Var};
+pub use check::{Scope, check};
+pub use environment::{Environment, Origin};
+pub use reader::{EnvProblem, EnvProblems, EnvSource, MapEnv, Severity};
+pub use registry::{Role, Section, Var};
 pub use settings::{DatabaseSettings, ObjectStoreSettings, SecretSettings, Settings, SiteSettings};
+pub use words::Lang;

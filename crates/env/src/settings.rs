@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::reader::{EnvProblems, EnvReader, EnvSource};
+use crate::reader::{EnvProblem, EnvProblems, EnvReader, EnvSource, Severity};
 use crate::registry as var;
 
 /// Everything the roles are built from.
@@ -38,6 +40,10 @@ pub struct Settings {
     pub shutdown_drain: Duration,
     /// Serves the web app from a directory instead of the program.
     pub web_dir: Option<PathBuf>,
+    /// Where the keyword index and files in work are kept.
+    pub data_dir: Option<PathBuf>,
+    /// Port to listen on.
+    pub port: u16,
 }
 
 /// Origins of the deployment.
@@ -68,10 +74,10 @@ impl SiteSettings {
 pub struct SecretSettings {
     /// `BETTER_AUTH_SECRET`.
     pub auth: SecretString,
-    /// `ENCRYPTION_SECRET_HEX`.
+    /// `ENCRYPTION_SECRET_HEX`, or `ENCRYPTION_SECRET` as hexadecimal digits.
     pub encryption_hex: SecretString,
     /// `ENCRYPTION_SECRET_PREVIOUS_HEX`.
-    pub encryption_previous_hex: Option<SecretString>,
+    pub encryption_previous_hex: Vec<SecretString>,
     /// `INSTANCE_SECRET`.
     pub instance_hex: SecretString,
 }
@@ -79,14 +85,16 @@ pub struct SecretSettings {
 /// Both databases.
 #[derive(Debug, Clone)]
 pub struct DatabaseSettings {
-    /// `DATABASE_URL`.
+    /// `DATABASE_URL`, or made from `DB_PASSWORD`.
     pub app_url: SecretString,
-    /// `KNOWLEDGE_DATABASE_URL`.
+    /// `KNOWLEDGE_DATABASE_URL`, or made from `DB_PASSWORD`.
     pub knowledge_url: SecretString,
     /// Most connections to the operational database.
     pub app_pool_max: u32,
     /// Most connections to the knowledge database.
     pub knowledge_pool_max: u32,
+    /// Roots that servers are verified against.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// The default object store.
@@ -106,178 +114,174 @@ pub struct ObjectStoreSettings {
     pub region: String,
     /// Prefix of every key, without slashes at its ends.
     pub prefix: Option<String>,
+    /// `endpoint/bucket/key` instead of `bucket.endpoint/key`.
+    pub path_style: bool,
 }
 
 impl Settings {
-    /// Reads and checks everything at once.
+    /// Reads everything at once. [`crate::check()`] says more about the same source.
     ///
     /// # Errors
-    /// Every unusable variable, together.
+    /// Every variable that keeps the role from starting, together.
     pub fn from_env(source: &dyn EnvSource) -> Result<Self, EnvProblems> {
         let mut env = EnvReader::new(source);
         let site = read_site(&mut env);
         let secrets = read_secrets(&mut env);
         let database = read_database(&mut env);
-        let object_store = read_object_store(&mut env, site.as_ref());
-        let organization_creators = source
-            .get(var::TALE_ORGANIZATION_CREATORS.name)
-            .map(|list| split_list(&list).map(str::to_lowercase).collect());
-        let session_idle_timeout = env
-            .parsed::<u64>(&var::SESSION_IDLE_TIMEOUT_MINUTES, |minutes| (1..=1440).contains(minutes))
-            .map(|minutes| Duration::from_secs(minutes * 60));
-        let setup_token = long_secret(&mut env, &var::TALE_SETUP_TOKEN, 8);
-        let audit_pepper = long_secret(&mut env, &var::TALE_AUDIT_PEPPER, 16);
-        let worker_concurrency = env.parsed(&var::WORKER_CONCURRENCY, |n| (1..=64).contains(n)).unwrap_or(5);
-        let drain_ms = env.parsed::<u64>(&var::SHUTDOWN_DRAIN_MS, |ms| (1000..=600_000).contains(ms)).unwrap_or(15_000);
+        let object_store = read_object_store(&mut env);
+        let idle_minutes = env.integer(&var::SESSION_IDLE_TIMEOUT_MINUTES);
+        let organization_creators = env.list(&var::TALE_ORGANIZATION_CREATORS);
+        let setup_token = env.text(&var::TALE_SETUP_TOKEN).map(SecretString::from);
+        let audit_pepper = env.text(&var::TALE_AUDIT_PEPPER).map(SecretString::from);
+        let worker_concurrency = env.integer(&var::WORKER_CONCURRENCY);
+        let drain_ms = env.integer(&var::SHUTDOWN_DRAIN_MS);
+        let port = env.integer(&var::PORT);
+        let allow_private_provider_hosts = env.switch(&var::TALE_ALLOW_PRIVATE_PROVIDER_HOSTS).unwrap_or(false);
+        let allow_open_sign_up = env.switch(&var::TALE_ALLOW_OPEN_SIGN_UP).unwrap_or(false);
+        let web_dir = env.text(&var::TALE_WEB_DIR).map(PathBuf::from);
+        let data_dir = env.text(&var::TALE_DATA_DIR).map(PathBuf::from);
         let settings = (|| {
             Some(Self {
                 site: site?,
                 secrets: secrets?,
                 database: database?,
                 object_store: object_store?,
-                allow_private_provider_hosts: env.text(&var::TALE_ALLOW_PRIVATE_PROVIDER_HOSTS).as_deref() == Some("1"),
-                allow_open_sign_up: env.text(&var::TALE_ALLOW_OPEN_SIGN_UP).as_deref() == Some("true"),
+                allow_private_provider_hosts,
+                allow_open_sign_up,
                 organization_creators,
                 setup_token,
-                session_idle_timeout,
+                session_idle_timeout: idle_minutes.map(|minutes| Duration::from_secs(minutes * 60)),
                 audit_pepper,
-                worker_concurrency,
-                shutdown_drain: Duration::from_millis(drain_ms),
-                web_dir: env.text(&var::TALE_WEB_DIR).map(PathBuf::from),
+                worker_concurrency: usize::try_from(worker_concurrency?).ok()?,
+                shutdown_drain: Duration::from_millis(drain_ms?),
+                web_dir,
+                data_dir,
+                port: u16::try_from(port?).ok()?,
             })
         })();
         env.finish(settings)
     }
 }
 
-fn split_list(list: &str) -> impl Iterator<Item = &str> {
-    list.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|entry| !entry.is_empty())
-}
-
-fn parse_origin(text: &str) -> Option<Url> {
-    let url = Url::parse(text).ok()?;
-    let bare = matches!(url.scheme(), "http" | "https")
-        && url.host().is_some()
-        && url.path() == "/"
-        && url.query().is_none()
-        && url.fragment().is_none()
-        && url.username().is_empty()
-        && url.password().is_none();
-    bare.then_some(url)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(url::Host::Ipv4(v4)) => v4.is_loopback(),
-        Some(url::Host::Ipv6(v6)) => v6.is_loopback(),
-        None => false,
+/// Reads the one variable that a command needs before it builds anything.
+///
+/// # Errors
+/// When the variable cannot be used.
+pub fn text_of(source: &dyn EnvSource, var: &'static var::Var) -> Result<Option<String>, EnvProblem> {
+    let mut env = EnvReader::new(source);
+    let text = env.text(var);
+    match env.finish(Some(text)) {
+        Ok(text) => Ok(text),
+        Err(EnvProblems(mut problems)) => Err(problems
+            .pop()
+            .unwrap_or_else(|| EnvProblem::new(Severity::Error, var.name, "cannot be used", "Leave it out"))),
     }
 }
 
 fn read_site(env: &mut EnvReader<'_>) -> Option<SiteSettings> {
-    let text = env.required(&var::SITE_URL)?;
-    let url = parse_origin(&text).filter(|url| url.scheme() == "https" || is_loopback(url));
-    if url.is_none() {
-        env.refuse(&var::SITE_URL, &text);
-    }
-    let list = env.text(&var::ADDITIONAL_SITE_URLS).unwrap_or_default();
-    let mut additional = Vec::new();
-    for entry in split_list(&list) {
-        match parse_origin(entry) {
-            Some(origin) => additional.push(origin),
-            None => env.refuse(&var::ADDITIONAL_SITE_URLS, entry),
-        }
-    }
+    env.require(&var::SITE_URL, &[&var::HOST]);
+    let additional = env.urls(&var::ADDITIONAL_SITE_URLS);
+    let url = if env.is_set(&var::SITE_URL) {
+        env.url(&var::SITE_URL)
+    } else {
+        env.text(&var::HOST).and_then(|host| Url::parse(&format!("https://{host}")).ok())
+    };
     Some(SiteSettings { url: url?, additional })
 }
 
-fn long_secret(env: &mut EnvReader<'_>, var: &'static var::Var, min: usize) -> Option<SecretString> {
-    let text = env.text(var)?;
-    if text.chars().count() < min {
-        env.refuse(var, &text);
-        return None;
-    }
-    Some(text.into())
-}
-
-fn hex_secret(env: &mut EnvReader<'_>, var: &'static var::Var, text: String) -> Option<SecretString> {
-    if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Some(text.into());
-    }
-    env.refuse(var, &text);
-    None
-}
-
 fn read_secrets(env: &mut EnvReader<'_>) -> Option<SecretSettings> {
-    let auth = env.required(&var::BETTER_AUTH_SECRET).and_then(|_| long_secret(env, &var::BETTER_AUTH_SECRET, 16));
-    let encryption =
-        env.required(&var::ENCRYPTION_SECRET_HEX).and_then(|text| hex_secret(env, &var::ENCRYPTION_SECRET_HEX, text));
-    let previous = env
-        .text(&var::ENCRYPTION_SECRET_PREVIOUS_HEX)
-        .map(|text| hex_secret(env, &var::ENCRYPTION_SECRET_PREVIOUS_HEX, text));
-    let instance = env.required(&var::INSTANCE_SECRET).and_then(|text| hex_secret(env, &var::INSTANCE_SECRET, text));
+    env.require(&var::BETTER_AUTH_SECRET, &[]);
+    env.require(&var::ENCRYPTION_SECRET_HEX, &[&var::ENCRYPTION_SECRET]);
+    env.require(&var::INSTANCE_SECRET, &[]);
+    let auth = env.text(&var::BETTER_AUTH_SECRET);
+    let encryption = if env.is_set(&var::ENCRYPTION_SECRET_HEX) {
+        env.text(&var::ENCRYPTION_SECRET_HEX)
+    } else {
+        let bytes = env.text(&var::ENCRYPTION_SECRET).and_then(|text| STANDARD.decode(text).ok());
+        bytes.map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    };
+    let previous = env.list(&var::ENCRYPTION_SECRET_PREVIOUS_HEX).unwrap_or_default();
+    let instance = env.text(&var::INSTANCE_SECRET);
     Some(SecretSettings {
-        auth: auth?,
-        encryption_hex: encryption?,
-        encryption_previous_hex: previous.flatten(),
-        instance_hex: instance?,
+        auth: auth?.into(),
+        encryption_hex: encryption?.into(),
+        encryption_previous_hex: previous.into_iter().map(SecretString::from).collect(),
+        instance_hex: instance?.into(),
     })
 }
 
-fn postgres_url(env: &mut EnvReader<'_>, var: &'static var::Var) -> Option<SecretString> {
-    let text = env.required(var)?;
-    let usable =
-        Url::parse(&text).is_ok_and(|url| matches!(url.scheme(), "postgres" | "postgresql") && url.path().len() > 1);
-    if !usable {
-        env.refuse(var, &text);
-        return None;
-    }
-    Some(text.into())
+/// The URL of a database of the bundled Postgres.
+fn bundled_url(env: &mut EnvReader<'_>, host: &str, name: &'static var::Var) -> Option<SecretString> {
+    let mut url = Url::parse(&format!("postgresql://{host}")).ok()?;
+    url.set_username(&env.text(&var::POSTGRES_USER)?).ok()?;
+    // A percent sign is the one character that `Url` takes for encoded already.
+    url.set_password(Some(&env.text(&var::DB_PASSWORD)?.replace('%', "%25"))).ok()?;
+    url.set_port(Some(u16::try_from(env.integer(&var::DB_PORT)?).ok()?)).ok()?;
+    url.set_path(&env.text(name)?);
+    Some(String::from(url).into())
+}
+
+fn database_url(
+    env: &mut EnvReader<'_>,
+    var: &'static var::Var,
+    host: &str,
+    name: &'static var::Var,
+) -> Option<SecretString> {
+    env.require(var, &[&var::DB_PASSWORD]);
+    if env.is_set(var) { env.text(var).map(SecretString::from) } else { bundled_url(env, host, name) }
 }
 
 fn read_database(env: &mut EnvReader<'_>) -> Option<DatabaseSettings> {
-    let app_url = postgres_url(env, &var::DATABASE_URL);
-    let knowledge_url = postgres_url(env, &var::KNOWLEDGE_DATABASE_URL);
-    let pool = |env: &mut EnvReader<'_>, var| env.parsed(var, |n| (2..=100).contains(n)).unwrap_or(10);
-    let app_pool_max = pool(env, &var::DATABASE_POOL_MAX);
-    let knowledge_pool_max = pool(env, &var::KNOWLEDGE_DB_POOL_MAX);
-    Some(DatabaseSettings { app_url: app_url?, knowledge_url: knowledge_url?, app_pool_max, knowledge_pool_max })
+    let app_url = database_url(env, &var::DATABASE_URL, "db", &var::APP_DB_NAME);
+    let knowledge_url = database_url(env, &var::KNOWLEDGE_DATABASE_URL, "knowledge-db", &var::KNOWLEDGE_DB_NAME);
+    let pool = |number: Option<u64>| number.and_then(|number| u32::try_from(number).ok());
+    let app_pool_max = pool(env.integer(&var::DATABASE_POOL_MAX));
+    let knowledge_pool_max = pool(env.integer(&var::KNOWLEDGE_DB_POOL_MAX));
+    let ca_file = env.text(&var::POSTGRES_CA_FILE).map(PathBuf::from);
+    Some(DatabaseSettings {
+        app_url: app_url?,
+        knowledge_url: knowledge_url?,
+        app_pool_max: app_pool_max?,
+        knowledge_pool_max: knowledge_pool_max?,
+        ca_file,
+    })
 }
 
-fn http_url(env: &mut EnvReader<'_>, var: &'static var::Var) -> Option<Url> {
-    let text = env.text(var)?;
-    let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some());
-    if url.is_none() {
-        env.refuse(var, &text);
-    }
-    url
-}
-
-fn read_object_store(env: &mut EnvReader<'_>, site: Option<&SiteSettings>) -> Option<ObjectStoreSettings> {
-    let endpoint = env.required(&var::OBJECT_STORE_ENDPOINT).and_then(|_| http_url(env, &var::OBJECT_STORE_ENDPOINT));
-    let public = http_url(env, &var::OBJECT_STORE_PUBLIC_ENDPOINT);
-    let access_key = env.required(&var::OBJECT_STORE_ACCESS_KEY);
-    let secret_key = env.required(&var::OBJECT_STORE_SECRET_KEY);
-    let prefix = env
-        .text(&var::OBJECT_STORE_PREFIX)
-        .map(|text| text.trim_matches('/').to_owned())
-        .filter(|text| !text.is_empty());
-    let endpoint = endpoint?;
-    let public_endpoint = public.or_else(|| site.map(|_| endpoint.clone()))?;
+fn read_object_store(env: &mut EnvReader<'_>) -> Option<ObjectStoreSettings> {
+    env.require(&var::OBJECT_STORE_ACCESS_KEY, &[]);
+    env.require(&var::OBJECT_STORE_SECRET_KEY, &[]);
+    let own = env.is_set(&var::OBJECT_STORE_ENDPOINT);
+    let region = env.text(&var::OBJECT_STORE_REGION);
+    let endpoint = if own {
+        env.url(&var::OBJECT_STORE_ENDPOINT)
+    } else {
+        region.as_deref().and_then(|region| Url::parse(&format!("https://s3.{region}.amazonaws.com")).ok())
+    };
+    let public_endpoint = match env.is_set(&var::OBJECT_STORE_PUBLIC_ENDPOINT) {
+        true => env.url(&var::OBJECT_STORE_PUBLIC_ENDPOINT),
+        false => endpoint.clone(),
+    };
+    let access_key = env.text(&var::OBJECT_STORE_ACCESS_KEY);
+    let secret_key = env.text(&var::OBJECT_STORE_SECRET_KEY);
+    let bucket = env.text(&var::OBJECT_STORE_BUCKET);
+    let prefix = env.text(&var::OBJECT_STORE_PREFIX).map(|text| text.trim_matches('/').to_owned());
+    let path_style = env.switch(&var::OBJECT_STORE_FORCE_PATH_STYLE).unwrap_or(own);
     Some(ObjectStoreSettings {
-        endpoint,
-        public_endpoint,
+        endpoint: endpoint?,
+        public_endpoint: public_endpoint?,
         access_key: access_key?,
         secret_key: secret_key?.into(),
-        bucket: env.text(&var::OBJECT_STORE_BUCKET).unwrap_or_else(|| "tale-blobs".to_owned()),
-        region: env.text(&var::OBJECT_STORE_REGION).unwrap_or_else(|| "us-east-1".to_owned()),
-        prefix,
+        bucket: bucket?,
+        region: region?,
+        prefix: prefix.filter(|text| !text.is_empty()),
+        path_style,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use secrecy::ExposeSecret;
+
     use super::*;
     use crate::reader::MapEnv;
 
@@ -296,40 +300,100 @@ mod tests {
         ])
     }
 
+    fn with(pairs: &[(&str, &str)]) -> Result<Settings, EnvProblems> {
+        let mut env = complete();
+        for (name, value) in pairs {
+            env.0.insert((*name).to_owned(), (*value).to_owned());
+        }
+        Settings::from_env(&env)
+    }
+
     #[test]
     fn a_complete_environment_gives_settings() {
-        let settings = Settings::from_env(&complete()).unwrap();
+        let settings = with(&[]).unwrap();
         assert!(settings.site.allows_origin("https://tale.example.org"));
         assert!(!settings.site.allows_origin("https://tale.example.org.evil.example"));
-        assert_eq!(settings.worker_concurrency, 5);
+        assert_eq!((settings.worker_concurrency, settings.port), (5, 3005));
+        assert_eq!(settings.database.app_pool_max, 10);
+        assert!(settings.object_store.path_style && settings.organization_creators.is_none());
     }
 
     #[test]
     fn every_problem_is_reported_at_once_and_no_secret_is_shown() {
-        let mut env = complete();
-        env.0.insert("DATABASE_URL".into(), "mysql://root:secret-word@db/x".into());
-        env.0.insert("WORKER_CONCURRENCY".into(), "0".into());
-        env.0.insert("ADDITIONAL_SITE_URLS".into(), "https://a.example/path".into());
-        env.0.insert("OBJECT_STORE_ACCESS_KEY".into(), " ".into());
-        let text = Settings::from_env(&env).unwrap_err().to_string();
+        let wrong = with(&[
+            ("DATABASE_URL", "mysql://root:secret-word@db/x"),
+            ("WORKER_CONCURRENCY", "0"),
+            ("ADDITIONAL_SITE_URLS", "https://a.example/path"),
+            ("OBJECT_STORE_ACCESS_KEY", " "),
+        ]);
+        let text = wrong.unwrap_err().to_string();
         assert!(text.starts_with("4 settings are wrong, nothing was started\n"), "{text}");
-        for name in [
+        for words in [
             "DATABASE_URL is set but unusable",
             "WORKER_CONCURRENCY is \"0\"",
+            "a whole number from 1 to 64",
             "ADDITIONAL_SITE_URLS",
             "OBJECT_STORE_ACCESS_KEY is not set",
         ] {
-            assert!(text.contains(name), "{name} missing in {text}");
+            assert!(text.contains(words), "{words} missing in {text}");
         }
         assert!(!text.contains("secret-word"));
     }
 
     #[test]
     fn plain_http_is_for_loopback_only() {
-        let mut env = complete();
-        env.0.insert("SITE_URL".into(), "http://localhost:3000".into());
-        assert!(Settings::from_env(&env).is_ok());
-        env.0.insert("SITE_URL".into(), "http://tale.example.org".into());
-        assert!(Settings::from_env(&env).is_err());
+        assert!(with(&[("SITE_URL", "http://localhost:3000")]).is_ok());
+        assert!(with(&[("SITE_URL", "http://tale.example.org")]).is_err());
+    }
+
+    #[test]
+    fn unset_urls_are_made_from_host_and_password() {
+        let made =
+            with(&[("SITE_URL", ""), ("HOST", "tale.example.org"), ("DATABASE_URL", ""), ("DB_PASSWORD", "p@ss/w%rd")]);
+        let settings = made.unwrap();
+        assert_eq!(settings.site.url.as_str(), "https://tale.example.org/");
+        let url = Url::parse(settings.database.app_url.expose_secret()).unwrap();
+        assert_eq!((url.host_str(), url.port(), url.path()), (Some("db"), Some(5432), "/tale_app"));
+        assert_eq!((url.username(), url.password()), ("tale", Some("p%40ss%2Fw%25rd")));
+        assert!(settings.database.knowledge_url.expose_secret().contains("secret-word"), "a set URL wins");
+        let missing = with(&[("DATABASE_URL", "")]).unwrap_err().to_string();
+        assert!(missing.contains("or set DB_PASSWORD"), "{missing}");
+    }
+
+    #[test]
+    fn without_an_endpoint_the_store_is_aws() {
+        let settings = with(&[("OBJECT_STORE_ENDPOINT", ""), ("OBJECT_STORE_REGION", "eu-central-1")]).unwrap();
+        assert_eq!(settings.object_store.endpoint.as_str(), "https://s3.eu-central-1.amazonaws.com/");
+        assert!(!settings.object_store.path_style);
+        let forced = with(&[("OBJECT_STORE_FORCE_PATH_STYLE", "false")]).unwrap();
+        assert!(!forced.object_store.path_style);
+    }
+
+    #[test]
+    fn the_key_may_come_in_base64_and_earlier_keys_as_a_list() {
+        let key = STANDARD.encode([0xab; 32]);
+        let (one, two) = ("cd".repeat(32), "ef".repeat(32));
+        let previous = format!("{one}, {two}");
+        let pairs = [
+            ("ENCRYPTION_SECRET_HEX", ""),
+            ("ENCRYPTION_SECRET", key.as_str()),
+            ("ENCRYPTION_SECRET_PREVIOUS_HEX", &previous),
+        ];
+        let secrets = with(&pairs).unwrap().secrets;
+        assert_eq!(secrets.encryption_hex.expose_secret(), "ab".repeat(32));
+        assert_eq!(secrets.encryption_previous_hex.len(), 2);
+    }
+
+    #[test]
+    fn an_empty_list_of_creators_means_nobody() {
+        assert_eq!(with(&[("TALE_ORGANIZATION_CREATORS", "")]).unwrap().organization_creators, Some(Vec::new()));
+        let some = with(&[("TALE_ORGANIZATION_CREATORS", "A@b.example; c@d.example")]).unwrap();
+        assert_eq!(some.organization_creators.unwrap(), ["a@b.example", "c@d.example"]);
+    }
+
+    #[test]
+    fn a_service_link_is_no_port() {
+        assert_eq!(with(&[("PORT", "tcp://10.0.0.1:80")]).unwrap().port, 3005);
+        assert!(with(&[("PORT", "70000")]).is_err());
     }
 }

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use secrecy::ExposeSecret;
 use sqlx::PgConnection;
-use tale_core::crypto::{random_token, sha256};
+use tale_core::crypto::{hmac_sha256, random_token, sha256};
 use tale_core::ids::{OrgId, SessionId, UserId};
 use tale_core::{Actor, Code, Problem};
 
@@ -78,6 +79,15 @@ fn no_membership() -> Problem {
 }
 
 impl Identity {
+    /// What is stored of a session's token: no copy of the database opens a session, and none opens
+    /// one under another secret.
+    fn session_digest(&self, token: &str) -> [u8; 32] {
+        match &self.0.config.session_secret {
+            Some(secret) => hmac_sha256(secret.expose_secret().as_bytes(), token.as_bytes()),
+            None => sha256(token.as_bytes()),
+        }
+    }
+
     /// The session of a cookie's token. `background`: a tab made the request by itself, which does
     /// not keep the session alive (SES-7). One look-up by index; a write at most once a minute.
     ///
@@ -86,7 +96,7 @@ impl Identity {
     pub async fn authenticate_session(&self, token: &str, background: bool) -> Result<SessionPrincipal, Problem> {
         let now = self.now();
         let mut conn = self.0.db.acquire().await?;
-        let row = store::sessions::by_token(&mut conn, &sha256(token.as_bytes())).await?.ok_or_else(ended)?;
+        let row = store::sessions::by_token(&mut conn, &self.session_digest(token)).await?.ok_or_else(ended)?;
         if now >= row.expires_at {
             return Err(ended());
         }
@@ -271,7 +281,7 @@ impl Identity {
             conn,
             &store::sessions::NewSession {
                 id: SessionId::new(),
-                token_hash: &sha256(token.as_bytes()),
+                token_hash: &self.session_digest(&token),
                 user: person.id,
                 active_org,
                 user_agent: device.user_agent.as_deref(),

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tale_env::{Lang, Section};
 
 /// A self-hosted AI platform for organizations: chat with answers from your own documents.
 #[derive(Parser)]
@@ -21,13 +23,120 @@ pub(crate) enum Command {
     /// OBJECT_STORE_ENDPOINT to use services of your own instead of the private ones.
     Dev(DevOptions),
     /// Run a role against services of your own, configured by environment variables
+    ///
+    /// Everything is checked before anything starts; `tale env check` does the same without starting.
     Serve {
-        /// What this process does
-        role: Role,
-        /// Port to listen on
-        #[arg(long, default_value_t = 3005, value_name = "PORT")]
-        port: u16,
+        /// What this process does; the variable ROLE, else all, when left out
+        role: Option<Role>,
+        /// Port to listen on; the variable PORT, else 3005, when left out
+        #[arg(long, value_name = "PORT")]
+        port: Option<u16>,
     },
+    /// Explain and check the environment variables that configure Tale
+    ///
+    /// Exit codes: 0 nothing is wrong (diff: nothing differs), 1 the files differ, 2 wrong usage,
+    /// 3 a file cannot be read, 78 the configuration keeps the role from starting.
+    #[command(arg_required_else_help = true)]
+    Env {
+        #[command(subcommand)]
+        command: EnvCommand,
+    },
+}
+
+/// What `tale env` can be asked.
+#[derive(Subcommand)]
+pub(crate) enum EnvCommand {
+    /// List variables: those this release reads, or with --all every one it knows
+    List {
+        /// Only those that a process of this role reads
+        #[arg(long, value_name = "ROLE", value_parser = role_parser())]
+        role: Option<tale_env::Role>,
+        /// Only those of this section
+        #[arg(long, value_name = "SECTION", value_parser = section_parser())]
+        section: Option<Section>,
+        /// Also those that have no effect in this release
+        #[arg(long)]
+        all: bool,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Explain one variable, with its value in this environment unless it is a secret
+    Show {
+        /// Name of the variable
+        name: String,
+        /// Language of the explanation
+        #[arg(long, default_value = "en", value_parser = lang_parser())]
+        lang: Lang,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Name everything that is wrong, without starting anything
+    ///
+    /// Checks the environment of this command, or a file in the syntax of compose. Errors keep the
+    /// role from starting; warnings do not; notes name values without effect.
+    Check {
+        #[command(flatten)]
+        subject: Subject,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a role would run with, and where each value comes from
+    Effective {
+        #[command(flatten)]
+        subject: Subject,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compare two environment files; secrets are compared but not shown
+    Diff {
+        /// The one file
+        file_a: PathBuf,
+        /// The other file
+        file_b: PathBuf,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a commented file to start from, as .env.example
+    Example,
+    /// Print the reference of all variables as Markdown
+    Reference {
+        /// Language of the page
+        #[arg(long, default_value = "en", value_parser = lang_parser())]
+        lang: Lang,
+    },
+}
+
+/// Whose environment is looked at.
+#[derive(Args)]
+pub(crate) struct Subject {
+    /// The role that would start
+    #[arg(long, value_name = "ROLE", default_value = "all", value_parser = role_parser())]
+    pub role: tale_env::Role,
+    /// A file instead of the environment of this command
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+}
+
+fn role_parser() -> impl TypedValueParser<Value = tale_env::Role> {
+    let names = tale_env::Role::ALL.map(tale_env::Role::name);
+    PossibleValuesParser::new(names)
+        .try_map(|name| tale_env::Role::named(&name).ok_or_else(|| format!("{name} is no role")))
+}
+
+fn section_parser() -> impl TypedValueParser<Value = Section> {
+    PossibleValuesParser::new(Section::ALL.iter().map(|section| section.name()))
+        .try_map(|name| Section::named(&name).ok_or_else(|| format!("{name} is no section")))
+}
+
+fn lang_parser() -> impl TypedValueParser<Value = Lang> {
+    PossibleValuesParser::new(Lang::ALL.map(Lang::code)).try_map(|code| {
+        Lang::ALL.into_iter().find(|lang| lang.code() == code).ok_or_else(|| format!("{code} is no language"))
+    })
 }
 
 /// Options of `tale dev`.

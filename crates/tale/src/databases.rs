@@ -29,7 +29,7 @@ pub(crate) async fn open(settings: &DatabaseSettings, private: bool) -> Result<(
         let config = PoolConfig {
             url: url.expose_secret().to_owned(),
             max_connections,
-            ca_file: None,
+            ca_file: settings.ca_file.clone(),
             application_name: "tale",
         };
         let pool = pools::connect_when_up(name, &config, START_PATIENCE).await?;

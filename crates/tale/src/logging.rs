@@ -2,7 +2,8 @@
 
 use std::io::IsTerminal;
 
-use tale_env::{EnvSource, registry};
+use tale_env::settings::text_of;
+use tale_env::{EnvProblem, EnvProblems, EnvSource, Severity, registry};
 use tracing_subscriber::EnvFilter;
 
 /// What is logged unless TALE_LOG says otherwise. Notices of the server ("already exists, skipping")
@@ -11,21 +12,31 @@ const DEFAULT: &str =
     "info,sqlx=warn,sqlx::postgres::notice=error,sqlx::pool=error,sqlx_core::pool=error,hyper=warn,tantivy=warn";
 
 /// Starts logging to standard error.
-pub(crate) fn start(env: &dyn EnvSource) -> Result<(), String> {
-    let set =
-        |var: &tale_env::Var| env.get(var.name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    let filter = set(&registry::TALE_LOG).unwrap_or_else(|| DEFAULT.to_owned());
-    let filter = EnvFilter::try_new(&filter)
-        .map_err(|_| format!("TALE_LOG is {filter:?}; expected {}", registry::TALE_LOG.expects))?;
-    let terminal = std::io::stderr().is_terminal();
-    let json = match set(&registry::TALE_LOG_FORMAT).as_deref() {
-        None => !terminal,
-        Some("json") => true,
-        Some("text") => false,
-        Some(other) => {
-            return Err(format!("TALE_LOG_FORMAT is {other:?}; expected {}", registry::TALE_LOG_FORMAT.expects));
+pub(crate) fn start(env: &dyn EnvSource) -> Result<(), EnvProblems> {
+    let mut wrong = Vec::new();
+    let mut text = |var: &'static tale_env::Var| {
+        text_of(env, var).unwrap_or_else(|problem| {
+            wrong.push(problem);
+            None
+        })
+    };
+    // The declared default is what a person writes; ours keeps noisy libraries down besides.
+    let level = text(&registry::TALE_LOG).filter(|level| level != "info").unwrap_or_else(|| DEFAULT.to_owned());
+    let format = text(&registry::TALE_LOG_FORMAT);
+    let filter = EnvFilter::try_new(&level).map_err(|error| {
+        let fix = "Set it to a level such as info, or to levels by module such as tale=debug,warn";
+        let why = format!("is {level:?}, which cannot be read ({error})");
+        EnvProblem::new(Severity::Error, registry::TALE_LOG.name, why, fix)
+    });
+    let filter = match (filter, wrong.is_empty()) {
+        (Ok(filter), true) => filter,
+        (filter, _) => {
+            wrong.extend(filter.err());
+            return Err(EnvProblems(wrong));
         }
     };
+    let terminal = std::io::stderr().is_terminal();
+    let json = format.map_or(!terminal, |format| format == "json");
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     if json {
         builder.json().flatten_event(true).with_span_list(false).init();

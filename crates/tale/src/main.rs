@@ -1,8 +1,10 @@
 //! The `tale` program: the command line and the wiring of the roles, nothing else.
 
 mod cli;
+mod configuration;
 mod databases;
 mod dev;
+mod environment;
 mod limits;
 mod logging;
 mod memory;
@@ -14,7 +16,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{Cli, Command, Role};
+use tale_env::Environment;
+
+use crate::cli::{Cli, Command};
+
+/// A failure that no other exit code names.
+const FAILURE: u8 = 1;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -24,25 +31,31 @@ fn main() -> ExitCode {
     }
     memory::give_back();
     let cli = Cli::parse();
-    let env = tale_env::ProcessEnv;
+    // The one look at the environment of the process.
+    let env = Environment::of_process();
+    let command = match cli.command {
+        Command::Env { command } => return environment::run(command, env),
+        other => other,
+    };
     if let Err(problem) = logging::start(&env) {
-        return fail(&problem);
+        return fail(&problem, environment::CONFIGURATION);
     }
     limits::raise_open_files();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(64).build() {
         Ok(runtime) => runtime,
-        Err(error) => return fail(&format!("the runtime could not start: {error}")),
+        Err(error) => return fail(&format!("the runtime could not start: {error}"), FAILURE),
     };
     let result = runtime.block_on(async {
-        match cli.command {
-            Command::Dev(options) => dev::run(&env, options).await,
-            Command::Serve { role: Role::All, port } => platform::serve_all(&env, port).await,
+        match command {
+            Command::Dev(options) => dev::run(env, options).await,
+            Command::Serve { role, port } => platform::serve(env, role, port).await,
+            Command::Env { .. } => Ok(()),
         }
     });
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => fail(&problem),
+        Err(problem) => fail(&problem, problem.exit_code()),
     }
 }
 
@@ -50,7 +63,7 @@ fn main() -> ExitCode {
     clippy::print_stderr,
     reason = "the last words of the command line go to the terminal, whatever the log is set to"
 )]
-fn fail(problem: &dyn std::fmt::Display) -> ExitCode {
+fn fail(problem: &dyn std::fmt::Display, code: u8) -> ExitCode {
     eprintln!("tale: {}", problem.to_string().trim_end());
-    ExitCode::FAILURE
+    ExitCode::from(code)
 }

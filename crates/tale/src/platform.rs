@@ -20,8 +20,9 @@ use tale_core::crypto::FieldCipher;
 use tale_core::net::HostPolicy;
 use tale_core::page::CursorSigner;
 use tale_db::hints::HintHub;
-use tale_env::reader::EnvProblems;
-use tale_env::{EnvSource, ProcessEnv, Settings};
+use tale_env::EnvProblems;
+use tale_env::settings::text_of;
+use tale_env::{EnvSource, Environment, Settings, registry};
 use tale_http::rate::Limits;
 use tale_http::serve::Stop;
 use tale_http::web::WebFiles;
@@ -36,9 +37,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
 
-use crate::databases;
+use crate::cli::Role;
 use crate::plugs::{EmbeddingJobs, ModelEmbedder};
-use crate::signals;
+use crate::{configuration, databases, environment, signals};
 
 /// Pause between two rounds of forgetting what has expired.
 const SWEEP: Duration = Duration::from_secs(3_600);
@@ -65,6 +66,15 @@ pub(crate) enum StartError {
 }
 
 impl StartError {
+    /// What the program ends with.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Settings(_) => environment::CONFIGURATION,
+            Self::PortInUse { .. } | Self::PortForbidden { .. } => environment::PRECONDITION,
+            Self::Other(_) => 1,
+        }
+    }
+
     pub(crate) fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Other(error.into())
     }
@@ -90,6 +100,8 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// What the role gets besides its settings.
 pub(crate) struct Parts {
+    /// Where credentials that name a variable find their key.
+    pub env: Arc<dyn EnvSource>,
     pub listener: TcpListener,
     /// Where the keyword index is kept, in a folder `search` of its own.
     pub data_dir: PathBuf,
@@ -124,16 +136,19 @@ pub(crate) async fn bind_if_there(address: SocketAddr, flag: &'static str) -> Re
     }
 }
 
-/// `tale serve all`: the role against services of the operator's own.
-pub(crate) async fn serve_all(env: &dyn EnvSource, port: u16) -> Result<(), StartError> {
+/// `tale serve`: a role against services of the operator's own.
+pub(crate) async fn serve(env: Environment, role: Option<Role>, port: Option<u16>) -> Result<(), StartError> {
     let stop = signals::stop_token().map_err(StartError::other)?;
-    let settings = Settings::from_env(env).map_err(StartError::Settings)?;
+    if role.is_none() {
+        // `all` is the only one there is; another word is told like every other mistake.
+        text_of(&env, &registry::ROLE).map_err(|problem| StartError::Settings(EnvProblems(vec![problem])))?;
+    }
+    let settings = configuration::settle(&env).map_err(StartError::Settings)?;
+    let port = port.unwrap_or(settings.port);
     let listener = bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), "tale serve all --port").await?;
-    let data_dir = env
-        .get(tale_env::registry::TALE_DATA_DIR.name)
-        .filter(|text| !text.is_empty())
-        .map_or_else(|| PathBuf::from("/var/lib/tale"), PathBuf::from);
+    let data_dir = settings.data_dir.clone().unwrap_or_else(|| PathBuf::from("/var/lib/tale"));
     let parts = Parts {
+        env: Arc::new(env),
         listener,
         work_dir: data_dir.join("work"),
         data_dir,
@@ -163,7 +178,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
 
     let tasks = TaskTracker::new();
     let demo = if parts.demo { Some(start_demo(&tasks, &stop).await?) } else { None };
-    let previous = settings.secrets.encryption_previous_hex.as_ref().map(ExposeSecret::expose_secret);
+    let previous = settings.secrets.encryption_previous_hex.iter().map(ExposeSecret::expose_secret);
     let cipher =
         FieldCipher::from_hex(settings.secrets.encryption_hex.expose_secret(), previous).map_err(StartError::other)?;
     let host_policy =
@@ -173,7 +188,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         clock: clock.clone(),
         cipher,
         host_policy,
-        env: Arc::new(ProcessEnv),
+        env: parts.env,
         demo_base: demo.clone(),
         limits: WireLimits::default(),
     })
@@ -329,7 +344,7 @@ fn store_config(settings: &Settings) -> tale_blobs::StoreConfig {
         region: store.region.clone(),
         bucket: store.bucket.clone(),
         prefix: store.prefix.clone().unwrap_or_default(),
-        path_style: true,
+        path_style: store.path_style,
         access_key: store.access_key.clone(),
         secret_key: store.secret_key.clone(),
     }

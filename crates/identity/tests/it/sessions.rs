@@ -161,3 +161,18 @@ async fn an_account_is_renamed_by_its_owner() {
     assert!(account.has_password);
     assert_eq!(code(world.identity.rename_account(&owner.principal, "\n").await), Code::InvalidBody);
 }
+
+#[tokio::test]
+async fn another_session_secret_ends_every_session() {
+    let with = |secret: &str| IdentityConfig { session_secret: Some(secret.into()), ..IdentityConfig::default() };
+    let world = World::with(with("the secret of this deployment")).await;
+    let owner = world.owner().await;
+    let replica = world.again(with("the secret of this deployment"));
+    replica.authenticate_session(&owner.token, false).await.unwrap();
+    let rotated = world.again(with("the secret after a rotation"));
+    assert_eq!(code(rotated.authenticate_session(&owner.token, false).await), Code::Unauthorized);
+    assert_eq!(
+        code(world.again(IdentityConfig::default()).authenticate_session(&owner.token, false).await),
+        Code::Unauthorized
+    );
+}

@@ -8,32 +8,32 @@ mod data_dir;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tale_db::embedded::{self, EmbeddedPostgres};
-use tale_env::reader::Layered;
-use tale_env::{EnvSource, MapEnv, Settings, registry};
+use tale_env::{EnvSource, Environment, MapEnv, registry};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::data_dir::DataDir;
 use crate::cli::DevOptions;
+use crate::configuration;
 use crate::platform::{self, Parts, StartError};
 use crate::signals;
 
 /// Runs until a signal.
-pub(crate) async fn run(env: &dyn EnvSource, options: DevOptions) -> Result<(), StartError> {
+pub(crate) async fn run(env: Environment, options: DevOptions) -> Result<(), StartError> {
     let stop = signals::stop_token().map_err(StartError::other)?;
     // The port first: it is the mistake that is made most often, and the quickest to tell.
     let listener = platform::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port)), "tale dev --port").await?;
     let address = listener.local_addr().map_err(StartError::other)?;
     // Browsers may take localhost for ::1 first: another program there would get what is meant for us.
     drop(platform::bind_if_there(SocketAddr::from((Ipv6Addr::LOCALHOST, address.port())), "tale dev --port").await?);
-    let data = DataDir::open(options.data_dir, env).map_err(StartError::other)?;
-    let mut defaults = data.secrets(env).map_err(StartError::other)?;
-    let unset = |name: &registry::Var| env.get(name.name).is_none_or(|text| text.trim().is_empty());
-
-    let own_database = unset(&registry::DATABASE_URL) || unset(&registry::KNOWLEDGE_DATABASE_URL);
-    let postgres = if own_database { Some(start_postgres(env, &data).await?) } else { None };
+    let data = DataDir::open(options.data_dir, &env).map_err(StartError::other)?;
+    let mut defaults = data.secrets(&env).map_err(StartError::other)?;
+    let set = |name: &registry::Var| env.is_set(name.name);
+    let own_database = !set(&registry::DATABASE_URL) || !set(&registry::KNOWLEDGE_DATABASE_URL);
+    let postgres = if own_database { Some(start_postgres(&env, &data).await?) } else { None };
     if let Some(postgres) = &postgres {
         defaults.0.insert("DATABASE_URL".into(), postgres.app_url());
         defaults.0.insert("KNOWLEDGE_DATABASE_URL".into(), postgres.knowledge_url());
@@ -46,7 +46,7 @@ pub(crate) async fn run(env: &dyn EnvSource, options: DevOptions) -> Result<(), 
 }
 
 async fn start(
-    env: &dyn EnvSource,
+    env: Environment,
     mut defaults: MapEnv,
     data: &DataDir,
     listener: TcpListener,
@@ -58,20 +58,24 @@ async fn start(
     let site = format!("http://localhost:{port}");
     defaults.0.insert("SITE_URL".into(), site.clone());
     defaults.0.insert("ADDITIONAL_SITE_URLS".into(), format!("http://127.0.0.1:{port}"));
-    let store = if env.get("OBJECT_STORE_ENDPOINT").is_none_or(|text| text.trim().is_empty()) {
-        let secret = defaults.get("OBJECT_STORE_SECRET_KEY").unwrap_or_default().into();
-        let access = defaults.get("OBJECT_STORE_ACCESS_KEY").unwrap_or_default();
+    let mut env = env.with_defaults(&defaults);
+    let store = if !env.is_set(registry::OBJECT_STORE_ENDPOINT.name) {
+        let secret = env.get(registry::OBJECT_STORE_SECRET_KEY.name).unwrap_or_default().into();
+        let access = env.get(registry::OBJECT_STORE_ACCESS_KEY.name).unwrap_or_default();
         let store =
             tale_blobs::embedded::service(&data.join("objects"), &access, &secret).map_err(StartError::other)?;
         let running = tale_blobs::embedded::Running::start(store.clone()).await.map_err(StartError::other)?;
-        defaults.0.insert("OBJECT_STORE_ENDPOINT".into(), running.endpoint.to_string());
-        defaults.0.insert("OBJECT_STORE_PUBLIC_ENDPOINT".into(), site);
+        env = env.with_defaults(&MapEnv::of([
+            (registry::OBJECT_STORE_ENDPOINT.name, running.endpoint.as_str()),
+            (registry::OBJECT_STORE_PUBLIC_ENDPOINT.name, &site),
+        ]));
         Some((store, running))
     } else {
         None
     };
-    let settings = Settings::from_env(&Layered(env, &defaults)).map_err(StartError::Settings)?;
+    let settings = configuration::settle(&env).map_err(StartError::Settings)?;
     let parts = Parts {
+        env: Arc::new(env),
         listener,
         data_dir: data.join(""),
         work_dir: data.join("work"),
@@ -87,7 +91,7 @@ async fn start(
     result
 }
 
-async fn start_postgres(env: &dyn EnvSource, data: &DataDir) -> Result<EmbeddedPostgres, StartError> {
+async fn start_postgres(env: &Environment, data: &DataDir) -> Result<EmbeddedPostgres, StartError> {
     let named = env.get(registry::TALE_EMBEDDED_POSTGRES_DIR.name).filter(|text| !text.is_empty()).map(PathBuf::from);
     let installations = embedded::candidates(named.as_deref());
     EmbeddedPostgres::start(&data.join("postgres"), &installations).await.map_err(StartError::other)

@@ -1,0 +1,217 @@
+//! Values that are fine alone and wrong together.
+
+use std::path::Path;
+
+use url::Url;
+
+use super::{Scope, site};
+use crate::environment::{Environment, Origin};
+use crate::kind::{Kind, Value, is_loopback};
+use crate::reader::{EnvProblem, Severity};
+use crate::registry::{self, Default, Role, Var};
+
+/// Pairs of which one without the other does nothing. Their parts come with later releases.
+const PAIRS: &[(&str, &str)] = &[
+    ("CLOUD_IMPORT_MICROSOFT_CLIENT_ID", "CLOUD_IMPORT_MICROSOFT_CLIENT_SECRET"),
+    ("CLOUD_IMPORT_GOOGLE_DRIVE_CLIENT_ID", "CLOUD_IMPORT_GOOGLE_DRIVE_CLIENT_SECRET"),
+    ("AUTH_MICROSOFT_ENTRA_ID_ID", "AUTH_MICROSOFT_ENTRA_ID_SECRET"),
+    ("TLS_CERT_FILE", "TLS_KEY_FILE"),
+    ("UMAMI_URL", "UMAMI_WEBSITE_ID"),
+    ("UMAMI_URL", "UMAMI_PROXY_TOKEN"),
+    ("RAG_RERANKING_BASE_URL", "RAG_RERANKING_MODEL"),
+];
+
+/// Longest names in families that credentials refer to (DCF-155).
+const LONGEST: &[(&str, usize)] = &[("TALE_PROVIDER_KEY_", 40), ("TALE_TOKEN_SOURCE_", 60)];
+
+struct Relations<'a> {
+    env: &'a Environment,
+    found: &'a mut Vec<EnvProblem>,
+}
+
+/// Adds what does not fit together.
+pub(super) fn add(env: &Environment, role: Role, scope: Scope, found: &mut Vec<EnvProblem>) {
+    let mut relations = Relations { env, found };
+    if role.reads(&registry::WORKER_CONCURRENCY) {
+        relations.pools();
+    }
+    if role.reads(&registry::ENCRYPTION_SECRET_HEX) {
+        relations.keys();
+    }
+    if role.reads(&registry::SITE_URL) {
+        relations.origins();
+    }
+    if role.reads(&registry::OBJECT_STORE_ENDPOINT) {
+        relations.store();
+    }
+    if role.reads(&registry::POSTGRES_CA_FILE) {
+        relations.verification();
+    }
+    relations.parts(role);
+    relations.names();
+    if scope == Scope::Here {
+        relations.files(role);
+    }
+}
+
+impl Relations<'_> {
+    fn say(&mut self, severity: Severity, variable: &str, why: impl Into<String>, fix: impl Into<String>) {
+        self.found.push(EnvProblem::new(severity, variable, why, fix));
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.env.raw(name).map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    fn number(&self, var: &Var) -> Option<u64> {
+        let literal = if let Default::Value(value) = var.default { Some(value) } else { None };
+        match var.kind.check(self.text(var.name).or(literal)?) {
+            Ok(Value::Integer(number)) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn url(&self, name: &str) -> Option<Url> {
+        Url::parse(self.text(name)?).ok()
+    }
+
+    /// An indexing job holds a connection while it commits (DCF-66).
+    fn pools(&mut self) {
+        let jobs = self.number(&registry::WORKER_CONCURRENCY);
+        let pool = self.number(&registry::KNOWLEDGE_DB_POOL_MAX);
+        if let (Some(jobs), Some(pool)) = (jobs, pool)
+            && pool < jobs
+        {
+            let why =
+                format!("gives {pool} connections to {jobs} jobs of WORKER_CONCURRENCY, which then wait for them");
+            self.say(Severity::Warning, "KNOWLEDGE_DB_POOL_MAX", why, format!("Set it to {jobs} or more"));
+        }
+    }
+
+    fn keys(&mut self) {
+        let hex = self.text("ENCRYPTION_SECRET_HEX");
+        if hex.is_some() && self.text("ENCRYPTION_SECRET").is_some() {
+            let why = "is ignored, because ENCRYPTION_SECRET_HEX is set";
+            self.say(Severity::Warning, "ENCRYPTION_SECRET", why, "Leave it out");
+        }
+        let same = |a: Option<&str>, b: Option<&str>| a.is_some() && a == b;
+        if same(self.text("ENCRYPTION_SECRET_HEX"), self.text("INSTANCE_SECRET")) {
+            let why = "is the same as ENCRYPTION_SECRET_HEX, so that one leak opens both";
+            self.say(Severity::Warning, "INSTANCE_SECRET", why, "Use two different keys");
+        }
+    }
+
+    fn origins(&mut self) {
+        let Some(site) = site(self.env) else { return };
+        if let (Some(host), Some(named)) = (self.text("HOST"), site.host_str())
+            && !host.eq_ignore_ascii_case(named)
+        {
+            let why = format!("is {host:?}, but SITE_URL names {named:?}, which counts");
+            self.say(Severity::Note, "HOST", why, "Set both to the same host, or leave HOST out");
+        }
+        let list = self.text("ADDITIONAL_SITE_URLS").unwrap_or_default();
+        if let Ok(Value::Urls(urls)) = Kind::Origins.check(list)
+            && site.scheme() == "https"
+            && let Some(plain) = urls.iter().find(|url| url.scheme() == "http" && !is_loopback(url))
+        {
+            let why = format!("holds {plain}, where browsers send no cookies of an https site");
+            self.say(Severity::Warning, "ADDITIONAL_SITE_URLS", why, "Use https for it");
+        }
+    }
+
+    fn store(&mut self) {
+        let public = self.text("OBJECT_STORE_PUBLIC_ENDPOINT").is_some();
+        let name = if public { "OBJECT_STORE_PUBLIC_ENDPOINT" } else { "OBJECT_STORE_ENDPOINT" };
+        let Some(endpoint) = self.url(name) else { return };
+        if site(self.env).is_some_and(|site| site.scheme() == "https" && !is_loopback(&site))
+            && endpoint.scheme() == "http"
+        {
+            let why = "is where browsers fetch files, over plain http, which they refuse on an https site";
+            let fix = "Set OBJECT_STORE_PUBLIC_ENDPOINT to an https address, such as SITE_URL with the bucket's path passed on";
+            self.say(Severity::Warning, name, why, fix);
+        }
+        let address = matches!(endpoint.host(), Some(url::Host::Ipv4(_) | url::Host::Ipv6(_)));
+        let style = self.text("OBJECT_STORE_FORCE_PATH_STYLE").map(|text| Kind::Bool.check(text));
+        if address && style == Some(Ok(Value::Switch(false))) {
+            let why = "is false, but an endpoint given by address has no names below it";
+            self.say(Severity::Warning, "OBJECT_STORE_FORCE_PATH_STYLE", why, "Leave it out");
+        }
+    }
+
+    fn verification(&mut self) {
+        if self.text("POSTGRES_CA_FILE").is_none() {
+            return;
+        }
+        for name in ["DATABASE_URL", "KNOWLEDGE_DATABASE_URL"] {
+            let mode = self
+                .url(name)
+                .and_then(|url| url.query_pairs().find(|(key, _)| key == "sslmode").map(|(_, mode)| mode.into_owned()));
+            let verifies = mode.as_deref().is_some_and(|mode| mode == "verify-full" || mode == "verify-ca");
+            if self.text(name).is_some() && !verifies && !matches!(self.env.origin(name), Some(Origin::Dev)) {
+                let why = "asks for no verification, so that POSTGRES_CA_FILE has no effect on it";
+                self.say(Severity::Warning, name, why, "Add sslmode=verify-full to it, or leave POSTGRES_CA_FILE out");
+            }
+        }
+    }
+
+    /// Parts that come later: what would not work then.
+    fn parts(&mut self, role: Role) {
+        let read = |name: &str| registry::find(name).is_some_and(|var| role.reads(var));
+        for &(one, other) in PAIRS {
+            for (set, unset) in [(one, other), (other, one)] {
+                if read(set) && self.text(set).is_some() && self.text(unset).is_none() {
+                    let why = format!("is set without {unset}");
+                    self.say(Severity::Note, set, why, "Set both or neither");
+                }
+            }
+        }
+        if read("TLS_MODE") && self.text("TLS_MODE") == Some("file") && self.text("TLS_CERT_FILE").is_none() {
+            let fix = "Set TLS_CERT_FILE and TLS_KEY_FILE";
+            self.say(Severity::Note, "TLS_MODE", "is file, but no certificate is named", fix);
+        }
+        let idle = self.number(&registry::SESSION_IDLE_TIMEOUT_MINUTES).map(|minutes| minutes * 60 / 4);
+        let cache = self.text("SESSION_COOKIE_CACHE_SECONDS").and_then(|text| text.parse::<u64>().ok());
+        if read("SESSION_COOKIE_CACHE_SECONDS")
+            && let (Some(quarter), Some(cache)) = (idle, cache)
+            && cache > quarter
+        {
+            let why = format!("is more than a quarter of SESSION_IDLE_TIMEOUT_MINUTES, {quarter} s");
+            let fix = format!("Set it to {quarter} or less");
+            self.say(Severity::Note, "SESSION_COOKIE_CACHE_SECONDS", why, fix);
+        }
+    }
+
+    fn names(&mut self) {
+        for name in self.env.names() {
+            let longest = LONGEST.iter().find(|(prefix, _)| name.starts_with(prefix));
+            if let Some(&(_, longest)) = longest.filter(|(_, longest)| name.len() > *longest) {
+                let why = format!("has a name of {} characters; no credential can refer to it", name.len());
+                let fix = format!("Shorten the name to {longest} characters");
+                self.found.push(EnvProblem::new(Severity::Warning, name, why, fix));
+            }
+        }
+    }
+
+    /// Files and directories that variables name must be here.
+    fn files(&mut self, role: Role) {
+        for var in registry::vars().filter(|var| var.is_read() && role.reads(var) && var.family().is_none()) {
+            let Some(path) = self.text(var.name) else { continue };
+            if !matches!(self.env.origin(var.name), Some(Origin::Environment)) {
+                continue;
+            }
+            let problem = match var.kind {
+                Kind::File => std::fs::File::open(path).err().map(|error| format!("cannot be read ({error})")),
+                // The data directory is made when it is missing.
+                Kind::Directory if var.name != registry::TALE_DATA_DIR.name && !Path::new(path).is_dir() => {
+                    Some("is no directory".to_owned())
+                }
+                _ => None,
+            };
+            if let Some(problem) = problem {
+                let why = format!("is {path:?}, which {problem}");
+                let severity = if var.kind == Kind::File { Severity::Error } else { Severity::Warning };
+                self.say(severity, var.name, why, "Correct the path, or let this user read it");
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Addresses of the deployment, and TLS.
+
+use super::{API, Part, Role, Section, Var};
+use crate::kind::Kind;
+
+const fn domain(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
+    Var::new(name, Section::Domain, roles, kind)
+}
+
+const fn tls(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
+    Var::new(name, Section::Tls, roles, kind).not_yet(Part::Images)
+}
+
+const EVERYONE: &[Role] = &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::Proxy, Role::Cli];
+const WITH_PROXY: &[Role] = &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::Proxy];
+const PROXY: &[Role] = &[Role::Proxy];
+
+/// `HOST`.
+pub const HOST: Var = domain("HOST", EVERYONE, Kind::HostName).help(
+    "Public host name. When SITE_URL is unset, the site is https://HOST.",
+    "Öffentlicher Hostname. Ist SITE_URL nicht gesetzt, ist die Adresse https://HOST.",
+    "Nom d’hôte public. Si SITE_URL n’est pas définie, le site est https://HOST.",
+);
+
+/// `SITE_URL`.
+pub const SITE_URL: Var = domain("SITE_URL", EVERYONE, Kind::SiteUrl)
+    .derived(
+        "https://HOST; with `tale dev` http://localhost and its port",
+        "https://HOST; mit `tale dev` http://localhost und dessen Port",
+        "https://HOST ; avec `tale dev`, http://localhost et son port",
+    )
+    .unless(&["HOST"])
+    .example("https://localhost")
+    .help(
+        "Canonical public origin: links, cookies and uploads are made for it. Write it exactly as in the browser's address bar.",
+        "Kanonische öffentliche Origin: Links, Cookies und Uploads gelten für sie. Schreibe sie genau wie in der Adresszeile des Browsers.",
+        "Origine publique canonique : liens, cookies et téléversements sont faits pour elle. Écris-la exactement comme dans la barre d’adresse du navigateur.",
+    );
+
+/// `ADDITIONAL_SITE_URLS`.
+pub const ADDITIONAL_SITE_URLS: Var = domain("ADDITIONAL_SITE_URLS", WITH_PROXY, Kind::Origins).help(
+    "Further origins that are full entry points to the same deployment.",
+    "Weitere Origins, die vollwertige Zugänge zum selben Deployment sind.",
+    "Autres origines qui sont des points d’entrée complets du même déploiement.",
+);
+
+pub(super) const DOMAIN: &[Var] = &[
+    SITE_URL,
+    ADDITIONAL_SITE_URLS,
+    HOST,
+    domain("BASE_PATH", WITH_PROXY, Kind::BasePath).not_yet(Part::BasePath).help(
+        "Path prefix under which the whole deployment is served. A slash at its end does not matter.",
+        "Pfadpräfix, unter dem das ganze Deployment ausgeliefert wird. Ein Schrägstrich am Ende ist ohne Bedeutung.",
+        "Préfixe de chemin sous lequel tout le déploiement est servi. Une barre oblique finale est sans effet.",
+    ),
+    domain("DOCS_URL", PROXY, Kind::Origin)
+        .derived("https://docs.HOST", "https://docs.HOST", "https://docs.HOST")
+        .not_yet(Part::DocsSite)
+        .help(
+            "Public origin of the prose documentation in the proxy.",
+            "Öffentliche Origin der Textdokumentation im Proxy.",
+            "Origine publique de la documentation rédigée dans le proxy.",
+        ),
+    domain("TALE_DOCS_URL", &[Role::Build], Kind::Origin).not_yet(Part::DocsSite).help(
+        "Documentation origin that is written into search-engine files when they are built.",
+        "Origin der Dokumentation, die beim Bauen in die Dateien für Suchmaschinen geschrieben wird.",
+        "Origine de la documentation inscrite dans les fichiers pour moteurs de recherche lors de la compilation.",
+    ),
+    domain("DOCS_BASE_URL", &[Role::Docs], Kind::BasePath).not_yet(Part::DocsSite).help(
+        "Path prefix of the documentation service.",
+        "Pfadpräfix des Dokumentationsdienstes.",
+        "Préfixe de chemin du service de documentation.",
+    ),
+    domain("TOTP_CLIENT_NAME", &[Role::Platform, Role::BackendApi, Role::All], Kind::TotpClient)
+        .derived("unset (same as Tale)", "nicht gesetzt (wie Tale)", "non définie (comme Tale)")
+        .not_yet(Part::SecondFactor)
+        .help(
+            "Client name in the label of new authenticator entries and of backup-code files.",
+            "Kundenname in der Bezeichnung neuer Authenticator-Einträge und der Dateien mit Backup-Codes.",
+            "Nom du client dans le libellé des nouvelles entrées d’authentification et des fichiers de codes de secours.",
+        ),
+    domain("TOTP_ENVIRONMENT", API, Kind::TotpEnvironment).not_yet(Part::SecondFactor).help(
+        "Environment suffix in the same labels; `pr` counts as unset.",
+        "Umgebungszusatz in denselben Bezeichnungen; `pr` gilt als nicht gesetzt.",
+        "Suffixe d’environnement dans ces mêmes libellés ; `pr` compte comme non défini.",
+    ),
+];
+
+pub(super) const TLS: &[Var] = &[
+    tls(
+        "TLS_MODE",
+        &[Role::Proxy, Role::BackendApi, Role::BackendWorker, Role::Cli],
+        Kind::OneOf(&["selfsigned", "letsencrypt", "external", "file"]),
+    )
+    .value("selfsigned")
+    .help(
+        "Where TLS ends and which certificate the proxy serves.",
+        "Wo TLS endet und welches Zertifikat der Proxy ausliefert.",
+        "Où se termine TLS et quel certificat le proxy présente.",
+    ),
+    tls("TLS_EMAIL", &[Role::Proxy, Role::Cli], Kind::Email).help(
+        "Contact for the certificate authority; recommended with TLS_MODE=letsencrypt.",
+        "Kontakt für die Zertifizierungsstelle; mit TLS_MODE=letsencrypt empfohlen.",
+        "Contact pour l’autorité de certification ; recommandé avec TLS_MODE=letsencrypt.",
+    ),
+    tls("TRUSTED_PROXIES", PROXY, Kind::Ranges).value("private_ranges").help(
+        "Peers whose X-Forwarded-Proto and X-Forwarded-For are believed; used with TLS_MODE=external only.",
+        "Gegenstellen, deren X-Forwarded-Proto und X-Forwarded-For geglaubt wird; nur mit TLS_MODE=external.",
+        "Pairs dont X-Forwarded-Proto et X-Forwarded-For sont crus ; seulement avec TLS_MODE=external.",
+    ),
+    tls("TLS_CERT_FILE", PROXY, Kind::File).help(
+        "Certificate chain (PEM) for TLS_MODE=file.",
+        "Zertifikatskette (PEM) für TLS_MODE=file.",
+        "Chaîne de certificats (PEM) pour TLS_MODE=file.",
+    ),
+    tls("TLS_KEY_FILE", PROXY, Kind::File).help(
+        "Private key (PEM) that belongs to TLS_CERT_FILE.",
+        "Privater Schlüssel (PEM) zu TLS_CERT_FILE.",
+        "Clé privée (PEM) qui correspond à TLS_CERT_FILE.",
+    ),
+];

@@ -1,0 +1,88 @@
+//! Logs, metrics, error reports and analytics.
+
+use super::{BACKEND, Part, Reaction, Role, Section, Var, WEB_AND_BACKEND};
+use crate::kind::Kind;
+
+const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
+    Var::new(name, Section::Observability, roles, kind)
+}
+
+const REPORTERS: &[Role] = &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::Sandbox];
+const SITES: &[Role] = &[Role::Platform, Role::Docs];
+const RATE: Kind = Kind::Number { min: 0.0, max: 1.0 };
+
+/// `TALE_LOG`.
+pub const TALE_LOG: Var = v("TALE_LOG", WEB_AND_BACKEND, Kind::Text).value("info").help(
+    "What is logged: a level, or levels by module such as tale=debug,warn.",
+    "Was protokolliert wird: eine Stufe oder Stufen je Modul, etwa tale=debug,warn.",
+    "Ce qui est journalisé : un niveau, ou des niveaux par module, par exemple tale=debug,warn.",
+);
+
+/// `TALE_LOG_FORMAT`.
+pub const TALE_LOG_FORMAT: Var = v("TALE_LOG_FORMAT", WEB_AND_BACKEND, Kind::OneOf(&["text", "json"]))
+    .derived("text on a terminal, else json", "text am Terminal, sonst json", "text sur un terminal, sinon json")
+    .help("Form of the log lines.", "Form der Protokollzeilen.", "Forme des lignes de journal.");
+
+pub(super) const OBSERVABILITY: &[Var] = &[
+    TALE_LOG,
+    TALE_LOG_FORMAT,
+    v(
+        "TALE_VERSION",
+        &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::Sandbox, Role::Cli],
+        Kind::Word,
+    )
+    .accepted(
+        "The program knows its own release and names that one.",
+        "Das Programm kennt seine eigene Version und nennt diese.",
+        "Le programme connaît sa propre version et nomme celle-ci.",
+    )
+    .help(
+        "Release that health answers and logs name.",
+        "Version, die Zustandsantworten und Protokolle nennen.",
+        "Version que nomment les réponses d’état et les journaux.",
+    ),
+    v("METRICS_BEARER_TOKEN", &[Role::Proxy], Kind::Secret { min: 1 }).secret().not_yet(Part::Metrics).help(
+        "Token of the public metrics routes; without it they answer 401.",
+        "Token der öffentlichen Metrik-Routen; ohne ihn antworten sie mit 401.",
+        "Jeton des routes de métriques publiques ; sans lui, elles répondent 401.",
+    ),
+    v("SENTRY_DSN", REPORTERS, Kind::Url(&["https", "http"])).secret().not_yet(Part::ErrorReports).help(
+        "Address of a Sentry-compatible service to which errors are reported.",
+        "Adresse eines Sentry-kompatiblen Dienstes, dem Fehler gemeldet werden.",
+        "Adresse d’un service compatible Sentry auquel les erreurs sont signalées.",
+    ),
+    v("SENTRY_ENVIRONMENT", REPORTERS, Kind::Text).not_yet(Part::ErrorReports).help(
+        "Environment label of reported errors.",
+        "Umgebungsbezeichnung gemeldeter Fehler.",
+        "Libellé d’environnement des erreurs signalées.",
+    ),
+    v("SENTRY_TRACES_SAMPLE_RATE", &[Role::Platform], RATE).not_yet(Part::ErrorReports).help(
+        "Share of browser traces that are sent.",
+        "Anteil der gesendeten Browser-Traces.",
+        "Part des traces de navigateur envoyées.",
+    ),
+    v("BACKEND_SENTRY_TRACES_SAMPLE_RATE", BACKEND, RATE).value("0").not_yet(Part::ErrorReports).help(
+        "Share of backend spans that are sent.",
+        "Anteil der gesendeten Backend-Spans.",
+        "Part des spans du backend envoyés.",
+    ),
+    v("UMAMI_URL", SITES, Kind::Origin).reaction(Reaction::Off).not_yet(Part::Analytics).help(
+        "Gateway of an Umami collector for aggregate analytics.",
+        "Gateway eines Umami-Sammlers für zusammengefasste Statistik.",
+        "Passerelle d’un collecteur Umami pour des statistiques agrégées.",
+    ),
+    v("UMAMI_WEBSITE_ID", SITES, Kind::Uuid).reaction(Reaction::Off).not_yet(Part::Analytics).help(
+        "Id of the site at the collector.",
+        "Kennung der Site beim Sammler.",
+        "Identifiant du site auprès du collecteur.",
+    ),
+    v("UMAMI_PROXY_TOKEN", SITES, Kind::Token { min: 16, max: 256 })
+        .secret()
+        .reaction(Reaction::Off)
+        .not_yet(Part::Analytics)
+        .help(
+            "Token for the collector's gateway; it never reaches a browser.",
+            "Token für das Gateway des Sammlers; er gelangt nie zu einem Browser.",
+            "Jeton pour la passerelle du collecteur ; il n’atteint jamais un navigateur.",
+        ),
+];

@@ -1,0 +1,192 @@
+//! Parts of the platform that this release does not contain.
+
+use crate::words::{Words, words};
+
+/// A part that is not there. Its variables are recognized, and the check says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Agent turns in sandboxes.
+    Agents,
+    /// Page analytics.
+    Analytics,
+    /// Automations.
+    Automations,
+    /// A base path.
+    BasePath,
+    /// Images of a database, an object store and a proxy.
+    Images,
+    /// Organization configuration files.
+    ConfigFiles,
+    /// Connectors.
+    Connectors,
+    /// Import from cloud drives.
+    CloudImport,
+    /// The cookie cache of sessions.
+    CookieCache,
+    /// The website crawler.
+    Crawler,
+    /// Deployment by the command line.
+    Deploy,
+    /// Error reporting.
+    ErrorReports,
+    /// Metrics.
+    Metrics,
+    /// The MCP endpoint.
+    Mcp,
+    /// The model gateway.
+    Gateway,
+    /// A documentation site.
+    DocsSite,
+    /// Re-ranking.
+    Reranking,
+    /// Retention.
+    Retention,
+    /// Sandboxes.
+    Sandboxes,
+    /// Roles in processes of their own.
+    SeparateRoles,
+    /// The support link.
+    SupportLink,
+    /// A second factor.
+    SecondFactor,
+    /// Trusted-header sign-in.
+    TrustedHeaders,
+    /// Video links.
+    Video,
+    /// WebDAV.
+    WebDav,
+}
+
+impl Part {
+    /// That it is not there, in a sentence.
+    #[must_use]
+    pub const fn words(self) -> Words {
+        match self {
+            Self::Agents => words(
+                "This release runs no agents in sandboxes.",
+                "Diese Version führt keine Agenten in Sandboxes aus.",
+                "Cette version n’exécute pas d’agents dans des sandbox.",
+            ),
+            Self::Analytics => words(
+                "This release has no page analytics.",
+                "Diese Version hat keine Seitenstatistik.",
+                "Cette version n’a pas de statistiques de pages.",
+            ),
+            Self::Automations => words(
+                "This release has no automations.",
+                "Diese Version hat keine Automatisierungen.",
+                "Cette version n’a pas d’automatisations.",
+            ),
+            Self::BasePath => words(
+                "This release is served at the root of its origin only.",
+                "Diese Version wird nur an der Wurzel ihrer Origin ausgeliefert.",
+                "Cette version est servie uniquement à la racine de son origine.",
+            ),
+            Self::Images => words(
+                "This release ships no container images; run a Postgres, an object store and a proxy of your own.",
+                "Diese Version liefert keine Container-Images; betreibe Postgres, Objektspeicher und Proxy selbst.",
+                "Cette version ne fournit pas d’images de conteneurs ; exploite toi-même Postgres, le stockage d’objets et le proxy.",
+            ),
+            Self::ConfigFiles => words(
+                "This release keeps organization settings in the database and reads no configuration files.",
+                "Diese Version hält Organisationseinstellungen in der Datenbank und liest keine Konfigurationsdateien.",
+                "Cette version garde les réglages des organisations dans la base et ne lit aucun fichier de configuration.",
+            ),
+            Self::Connectors => words(
+                "This release has no connectors.",
+                "Diese Version hat keine Konnektoren.",
+                "Cette version n’a pas de connecteurs.",
+            ),
+            Self::CloudImport => words(
+                "This release does not import from cloud drives.",
+                "Diese Version importiert nicht aus Cloud-Laufwerken.",
+                "Cette version n’importe pas depuis des espaces cloud.",
+            ),
+            Self::CookieCache => words(
+                "This release reads the session at every request and keeps no copy in a cookie.",
+                "Diese Version liest die Sitzung bei jeder Anfrage und hält keine Kopie in einem Cookie.",
+                "Cette version lit la session à chaque requête et n’en garde aucune copie dans un cookie.",
+            ),
+            Self::Crawler => words(
+                "This release crawls no websites.",
+                "Diese Version durchsucht keine Websites.",
+                "Cette version n’explore pas de sites web.",
+            ),
+            Self::Deploy => words(
+                "The command line of this release does not deploy.",
+                "Die Kommandozeile dieser Version führt keine Deployments aus.",
+                "La ligne de commande de cette version ne fait pas de déploiement.",
+            ),
+            Self::ErrorReports => words(
+                "This release reports errors in its log only.",
+                "Diese Version meldet Fehler nur in ihrem Log.",
+                "Cette version signale les erreurs uniquement dans son journal.",
+            ),
+            Self::Metrics => words(
+                "This release has no metrics endpoints.",
+                "Diese Version hat keine Metrik-Endpunkte.",
+                "Cette version n’a pas de points d’accès de métriques.",
+            ),
+            Self::Mcp => words(
+                "This release has no MCP endpoint.",
+                "Diese Version hat keinen MCP-Endpunkt.",
+                "Cette version n’a pas de point d’accès MCP.",
+            ),
+            Self::Gateway => words(
+                "This release has no model gateway.",
+                "Diese Version hat kein Modell-Gateway.",
+                "Cette version n’a pas de passerelle de modèles.",
+            ),
+            Self::DocsSite => words(
+                "This release has no documentation site.",
+                "Diese Version hat keine Dokumentations-Website.",
+                "Cette version n’a pas de site de documentation.",
+            ),
+            Self::Reranking => words(
+                "This release does not re-rank search results.",
+                "Diese Version ordnet Suchergebnisse nicht neu.",
+                "Cette version ne reclasse pas les résultats de recherche.",
+            ),
+            Self::Retention => words(
+                "This release has no retention policies.",
+                "Diese Version hat keine Aufbewahrungsrichtlinien.",
+                "Cette version n’a pas de politiques de conservation.",
+            ),
+            Self::Sandboxes => words(
+                "This release has no sandboxes.",
+                "Diese Version hat keine Sandboxes.",
+                "Cette version n’a pas de sandbox.",
+            ),
+            Self::SeparateRoles => words(
+                "This release runs web tier, doors and jobs in one process (`tale serve all`).",
+                "Diese Version betreibt Weboberfläche, HTTP-Zugänge und Jobs in einem Prozess (`tale serve all`).",
+                "Cette version exécute l’interface web, les accès HTTP et les tâches dans un seul processus (`tale serve all`).",
+            ),
+            Self::SupportLink => words(
+                "The error screens of this release have no support link.",
+                "Die Fehlerseiten dieser Version haben keinen Support-Link.",
+                "Les écrans d’erreur de cette version n’ont pas de lien vers le support.",
+            ),
+            Self::SecondFactor => words(
+                "This release has no second factor.",
+                "Diese Version hat keinen zweiten Faktor.",
+                "Cette version n’a pas de second facteur.",
+            ),
+            Self::TrustedHeaders => words(
+                "This release has no trusted-header sign-in.",
+                "Diese Version hat keine Anmeldung über vertrauenswürdige Header.",
+                "Cette version n’a pas de connexion par en-têtes de confiance.",
+            ),
+            Self::Video => words(
+                "This release reads no video links.",
+                "Diese Version liest keine Videolinks.",
+                "Cette version ne lit pas de liens vidéo.",
+            ),
+            Self::WebDav => words(
+                "This release has no WebDAV.",
+                "Diese Version hat kein WebDAV.",
+                "Cette version n’a pas de WebDAV.",
+            ),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The check as an operator meets it.
+
+use tale_env::file::EnvFile;
+use tale_env::{EnvProblem, Environment, MapEnv, Role, Scope, Severity, check};
+
+fn of(pairs: &[(&str, &str)]) -> Vec<EnvProblem> {
+    let key = "ab".repeat(32);
+    let mut map = MapEnv::of([
+        ("SITE_URL", "https://tale.example.org"),
+        ("BETTER_AUTH_SECRET", "0123456789abcdef"),
+        ("ENCRYPTION_SECRET_HEX", &key),
+        ("INSTANCE_SECRET", &"cd".repeat(32)),
+        ("DB_PASSWORD", "p"),
+        ("OBJECT_STORE_ENDPOINT", "https://store.example.org"),
+        ("OBJECT_STORE_ACCESS_KEY", "a"),
+        ("OBJECT_STORE_SECRET_KEY", "k"),
+    ]);
+    for (name, value) in pairs {
+        map.0.insert((*name).to_owned(), (*value).to_owned());
+    }
+    check(&Environment::of_map(&map), Role::All, Scope::Elsewhere)
+}
+
+fn words(found: &[EnvProblem]) -> Vec<String> {
+    found.iter().map(|problem| format!("{}: {problem}", problem.severity.name())).collect()
+}
+
+#[test]
+fn a_sound_environment_has_nothing_to_say() {
+    assert_eq!(words(&of(&[])), Vec::<String>::new());
+}
+
+#[test]
+fn the_example_file_is_sound_on_this_machine_and_refused_for_the_world() {
+    let example = tale_env::example::example();
+    let severe = |text: &str| {
+        let file = EnvFile::parse(text, &|_| None);
+        let found = check(&Environment::of_file(&file, ".env"), Role::All, Scope::Elsewhere);
+        let mut names: Vec<String> = found
+            .iter()
+            .filter(|problem| problem.severity == Severity::Error)
+            .map(|problem| problem.variable.clone())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(severe(&example), Vec::<String>::new());
+    let public = example.replace("SITE_URL=https://localhost", "SITE_URL=https://tale.example.org");
+    let secrets =
+        ["BETTER_AUTH_SECRET", "DB_PASSWORD", "ENCRYPTION_SECRET_HEX", "INSTANCE_SECRET", "OBJECT_STORE_SECRET_KEY"];
+    assert_eq!(severe(&public), secrets);
+}
+
+#[test]
+fn everything_is_said_at_once_with_its_place() {
+    let text =
+        "SITE_URL=http://tale.example.org\nWORKER_CONCURRENCY=99\nOBJECT_STORE_BUKCET=x\nPORT=tcp://10.0.0.1:80\nB='\n";
+    let file = EnvFile::parse(text, &|_| None);
+    let found = words(&check(&Environment::of_file(&file, "prod.env"), Role::All, Scope::Elsewhere));
+    for line in [
+        "error: prod.env:1: SITE_URL is \"http://tale.example.org\", which is plain http",
+        "error: prod.env:2: WORKER_CONCURRENCY is \"99\", which is above 64",
+        "error: prod.env:5: B has an opening '",
+        "error: BETTER_AUTH_SECRET is not set",
+        "error: DATABASE_URL is not set. Set it to postgresql://",
+        "warning: prod.env:3: OBJECT_STORE_BUKCET is not a variable of Tale. Did you mean OBJECT_STORE_BUCKET?",
+        "warning: prod.env:4: PORT is \"tcp://10.0.0.1:80\", which is a service link",
+    ] {
+        assert!(found.iter().any(|said| said.starts_with(line)), "{line} missing in {found:#?}");
+    }
+    let errors = found.iter().position(|said| said.starts_with("warning")).unwrap();
+    assert!(found[errors..].iter().all(|said| !said.starts_with("error")), "errors come first");
+}
+
+#[test]
+fn values_that_do_not_fit_together_are_named() {
+    let cases: &[(&[(&str, &str)], &str)] = &[
+        (&[("WORKER_CONCURRENCY", "20")], "warning: KNOWLEDGE_DB_POOL_MAX gives 10 connections to 20 jobs"),
+        (
+            &[("ENCRYPTION_SECRET", "q6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s=")],
+            "warning: ENCRYPTION_SECRET is ignored",
+        ),
+        (&[("INSTANCE_SECRET", &"ab".repeat(32))], "warning: INSTANCE_SECRET is the same as ENCRYPTION_SECRET_HEX"),
+        (
+            &[("OBJECT_STORE_ENDPOINT", "http://store:9000")],
+            "warning: OBJECT_STORE_ENDPOINT is where browsers fetch files",
+        ),
+        (&[("ADDITIONAL_SITE_URLS", "http://b.example")], "warning: ADDITIONAL_SITE_URLS holds http://b.example/"),
+        (
+            &[("POSTGRES_CA_FILE", "/ca.pem"), ("DATABASE_URL", "postgres://u@h/d?sslmode=disable")],
+            "warning: DATABASE_URL asks for no verification",
+        ),
+        (
+            &[("SESSION_IDLE_TIMEOUT_MINUTES", "4"), ("SESSION_COOKIE_CACHE_SECONDS", "300")],
+            "note: SESSION_COOKIE_CACHE_SECONDS is more than a quarter of SESSION_IDLE_TIMEOUT_MINUTES, 60 s",
+        ),
+        (&[("CLOUD_IMPORT_GOOGLE_DRIVE_CLIENT_ID", "x")], "note: CLOUD_IMPORT_GOOGLE_DRIVE_CLIENT_ID is set without"),
+        (
+            &[("TALE_PROVIDER_KEY_A_NAME_THAT_IS_TOO_LONG_FOR_IT", "k")],
+            "warning: TALE_PROVIDER_KEY_A_NAME_THAT_IS_TOO_LONG_FOR_IT has a name of",
+        ),
+    ];
+    for (pairs, line) in cases {
+        let found = words(&of(pairs));
+        assert!(found.iter().any(|said| said.starts_with(line)), "{line} missing in {found:#?}");
+    }
+}
+
+#[test]
+fn what_has_no_effect_is_said_and_stops_nothing() {
+    let found = of(&[("TALE_ROLE", "worker"), ("AUTH_DATABASE_POOL_MAX", "9"), ("TOTP_ENVIRONMENT", "a b")]);
+    assert!(found.iter().all(|problem| problem.severity == Severity::Note), "{found:#?}");
+    let found = words(&found).join("\n");
+    assert!(found.contains("TALE_ROLE has no effect. This release runs web tier"), "{found}");
+    assert!(found.contains("AUTH_DATABASE_POOL_MAX has no effect. Sessions are read through"), "{found}");
+    assert!(of(&[("CONTROLLER_URL", "x"), ("TALE_AUDIT_SIGNING_KEY", "x"), ("SANDBOX_PORT", "x")]).is_empty());
+}
+
+#[test]
+fn flags_need_their_exact_word_and_say_so() {
+    let found = words(&of(&[("TALE_ALLOW_OPEN_SIGN_UP", "1")]));
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].starts_with("warning: TALE_ALLOW_OPEN_SIGN_UP is \"1\", which is not exactly true; it stays off"),
+        "{found:?}"
+    );
+    assert!(of(&[("TALE_ALLOW_OPEN_SIGN_UP", "false")]).is_empty());
+}
+
+#[test]
+fn another_role_has_other_needs() {
+    let nothing = Environment::of_map(&MapEnv::default());
+    let missing = |role| check(&nothing, role, Scope::Elsewhere).len();
+    assert!(missing(Role::All) >= 6 && missing(Role::Cli) < missing(Role::All), "{}", missing(Role::Cli));
+    assert_eq!(missing(Role::SandboxEgress), 0);
+}
+
+#[test]
+fn no_finding_repeats_a_secret() {
+    let word = "hidden-word-of-a-secret";
+    for var in tale_env::registry::vars().filter(|var| var.secret && var.family().is_none()) {
+        for value in [word.to_owned(), format!("postgres://u:{word}@h"), format!("https://u:{word}@h/\u{1}")] {
+            let said = words(&of(&[(var.name, &value)])).join("\n");
+            assert!(!said.contains(word), "{}: {said}", var.name);
+        }
+    }
+}

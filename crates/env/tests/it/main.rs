@@ -1,0 +1,7 @@
+//! What the environment room promises, over the whole registry.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on should panic")]
+
+mod check;
+mod generated;
+mod parser;
+mod reactions;
