@@ -29,6 +29,9 @@ const PREFIXES: &[&str] = &[
     "WEBDAV_",
 ];
 
+/// Longest name that is compared.
+const LONGEST: usize = 64;
+
 /// Shortest name that a slip of one letter is looked for in.
 const SHORTEST: usize = 8;
 
@@ -73,29 +76,41 @@ pub fn nearest_name(name: &str) -> Option<&'static str> {
 fn nearest(name: &str, most: usize) -> Option<&'static str> {
     registry::vars()
         .filter(|var| var.family().is_none() && var.name.len().abs_diff(name.len()) <= most)
-        .map(|var| (distance(name, var.name), var.name))
-        .filter(|(edits, _)| *edits <= most)
+        .filter_map(|var| distance(name.as_bytes(), var.name.as_bytes(), most).map(|edits| (edits, var.name)))
         .min()
         .map(|(_, name)| name)
 }
 
-/// Fewest insertions, deletions, replacements and swaps of neighbours that make `a` into `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
+/// Fewest insertions, deletions, replacements and swaps of neighbours that make `a` into `b`, when
+/// they are at most `most`. Pairs that cannot get there are given up after a few rows.
+fn distance(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
+    if b.len() > LONGEST {
+        return None;
+    }
+    let width = b.len() + 1;
+    let mut before = [0; LONGEST + 1];
+    let mut last = [0; LONGEST + 1];
+    let mut row = [0; LONGEST + 1];
+    for (j, cell) in last[..width].iter_mut().enumerate() {
+        *cell = j;
+    }
     for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
+        row[0] = i;
+        for j in 1..width {
             let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
             row[j] = replaced.min(last[j] + 1).min(row[j - 1] + 1);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
                 row[j] = row[j].min(before[j - 2] + 1);
             }
         }
-        before = std::mem::replace(&mut last, row);
+        let least = |cells: &[usize; LONGEST + 1]| cells[..width].iter().copied().min().unwrap_or(0);
+        // A swap reaches back two rows, so both have to be out of reach.
+        if least(&row) > most && least(&last) > most {
+            return None;
+        }
+        (before, last) = (last, row);
     }
-    last[b.len()]
+    Some(last[b.len()]).filter(|edits| *edits <= most)
 }
 
 #[cfg(test)]
