@@ -165,6 +165,8 @@ test('a file of this chat alone opens beside the answer that cites it', async ({
 	const file = { name: `kettle-${RUN}.md`, mimeType: 'text/markdown' };
 	const text = `# Kettle ${RUN}\n\nThe zephyr kettle of hall nine must be descaled every eleven weeks.\n`;
 	await page.locator('form input[type=file]').setInputFiles({ ...file, buffer: Buffer.from(text) });
+	// Nothing is sent before its bytes have arrived.
+	await expect(page.getByRole('button', { name: `Remove ${file.name}` })).toBeVisible();
 	const box = page.getByRole('textbox', { name: 'Message' });
 	await box.fill('How often must the zephyr kettle of hall nine be descaled?');
 	await box.press('Enter');
