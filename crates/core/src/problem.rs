@@ -115,6 +115,8 @@ codes! {
     EmbeddingCreditExhausted = 409 "EMBEDDING_CREDIT_EXHAUSTED",
     EmbeddingCredentialRejected = 409 "EMBEDDING_CREDENTIAL_REJECTED",
     EmbeddingWidthConflict = 409 "EMBEDDING_WIDTH_CONFLICT",
+    NoTranscriptionModel = 409 "NO_TRANSCRIPTION_MODEL",
+    TranscriptionModelUnavailable = 409 "TRANSCRIPTION_MODEL_UNAVAILABLE",
     ChatTurnInProgress = 409 "CHAT_TURN_IN_PROGRESS",
     AttachmentNotReady = 409 "ATTACHMENT_NOT_READY",
     QueueFull = 409 "QUEUE_FULL",

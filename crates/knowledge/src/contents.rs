@@ -237,7 +237,7 @@ pub(crate) async fn assembled(
     Ok(cores.iter().flat_map(|(_, core)| core.chars()).skip(skip).take(take).collect())
 }
 
-fn part_of(text: String, offset: u64, limit: u64, total_length: u64) -> TextPart {
+pub(crate) fn part_of(text: String, offset: u64, limit: u64, total_length: u64) -> TextPart {
     let end = offset.saturating_add(limit);
     TextPart { text, total_length, next_offset: (end < total_length).then_some(end) }
 }

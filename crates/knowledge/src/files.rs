@@ -13,10 +13,11 @@ use tale_extract::{Class, HEAD_BYTES};
 use tale_identity::{Caller, Capability};
 
 use crate::Knowledge;
-use crate::contents::{Content, ContentAbout};
+use crate::contents::{Content, ContentAbout, MAX_TEXT_CHARS, TextPart, assembled, part_of};
 use crate::file_type;
 use crate::indexing;
 use crate::store::{documents, files as store};
+use crate::transcriber::recording_type;
 
 /// How long an upload URL stays valid.
 const UPLOAD_VALID: Duration = Duration::from_secs(60 * 60);
@@ -125,6 +126,8 @@ pub struct Attachment {
     pub can_retry: bool,
     /// Whether it is an image that a vision model can look at.
     pub image: bool,
+    /// Whether it is a recording, whose text is a transcript.
+    pub recording: bool,
     /// Length of its text in Unicode scalar values, once it is read.
     pub text_length: Option<u64>,
     /// The chat that holds it.
@@ -223,7 +226,7 @@ impl Knowledge {
             }
             head
         };
-        Ok(Inspection::of(&row.file_name, &head))
+        Ok(if is_recording(row) { Inspection::of_recording(&head) } else { Inspection::of(&row.file_name, &head) })
     }
 
     /// Turns a slot into a stored file with its first status, and queues it when it can be read.
@@ -281,6 +284,31 @@ impl Knowledge {
             Err(problem) if problem.code == Code::FileNotFound => Ok(attachment_of(&waiting)),
             Err(problem) => Err(problem),
         }
+    }
+
+    /// A stretch of the text of one of the caller's chat uploads; of a recording, its transcript
+    /// (CHT-51).
+    ///
+    /// # Errors
+    /// `FILE_NOT_FOUND` for anything but the caller's own chat upload with a text.
+    pub async fn attachment_text(
+        &self,
+        caller: &Caller,
+        id: FileId,
+        offset: u64,
+        limit: u64,
+    ) -> Result<TextPart, Problem> {
+        let row = self.own_upload(caller, id).await?;
+        let total = row
+            .text_length
+            .and_then(|length| u64::try_from(length).ok())
+            .filter(|_| row.purpose == Purpose::Chat && row.state == "stored" && row.searchable)
+            .ok_or_else(file_not_found)?;
+        let limit = limit.clamp(1, MAX_TEXT_CHARS);
+        let mut conn = self.corpus().acquire().await?;
+        let text =
+            assembled(&mut conn, caller.org, id, offset.min(total), limit.min(total.saturating_sub(offset))).await?;
+        Ok(part_of(text, offset, limit, total))
     }
 
     async fn take_in(&self, caller: &Caller, row: store::FileRow) -> Result<Attachment, Problem> {
@@ -416,6 +444,12 @@ pub(crate) struct Inspection {
 }
 
 impl Inspection {
+    /// Only the transcription model can say what is wrong with a recording.
+    fn of_recording(head: &[u8]) -> Self {
+        let refusal = head.is_empty().then(|| ("empty", "This recording is empty.".to_owned()));
+        Self { refusal, image: None }
+    }
+
     fn of(file_name: &str, head: &[u8]) -> Self {
         let class = tale_extract::classify(file_name);
         let image = matches!(class, Class::Image)
@@ -425,6 +459,11 @@ impl Inspection {
         let judged = class.into_kind(file_name).and_then(|kind| tale_extract::check_head(kind, head));
         Self { refusal: judged.err().map(|error| (error.code.as_str(), error.message)), image }
     }
+}
+
+/// Whether a file is a recording whose text is a transcript: in chats only.
+fn is_recording(row: &store::FileRow) -> bool {
+    row.purpose == Purpose::Chat && recording_type(&row.file_name).is_some()
 }
 
 pub(crate) fn attachment_of(row: &store::FileRow) -> Attachment {
@@ -445,6 +484,7 @@ pub(crate) fn attachment_of(row: &store::FileRow) -> Attachment {
         error: row.index_error.clone().filter(|_| state == AttachmentState::Failed),
         can_retry: state == AttachmentState::Failed && row.index_status == IndexStatus::Failed,
         image,
+        recording: is_recording(row),
         text_length: row.text_length.and_then(|length| u64::try_from(length).ok()),
         thread: row.thread_id,
     }

@@ -28,6 +28,7 @@ pub mod reach;
 pub mod search;
 mod service;
 mod store;
+pub mod transcriber;
 
 pub use fetch::FetchedText;
 pub use reach::Reach;

@@ -13,7 +13,7 @@ use tale_jobs::{Job, JobError, Lease};
 use crate::Knowledge;
 use crate::changes::{self, Act};
 use crate::indexing::TEMP_PREFIX;
-use crate::store::{documents, files};
+use crate::store::{documents, files, transcripts};
 
 /// How long a deleted document can be restored.
 pub const TRASH_KEEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -96,6 +96,9 @@ impl Knowledge {
                 }
             }
         }
+        let mut conn = self.app().acquire().await?;
+        transcripts::forget_orphans(&mut conn, now - UNATTACHED_KEEPS, PER_RUN).await?;
+        drop(conn);
         self.clear_temp_dir().await;
         if swept != Swept::default() {
             tracing::info!(documents = swept.documents, uploads = swept.uploads, kept = swept.kept, "swept the trash");

@@ -20,6 +20,7 @@ use crate::keyword::Keyword;
 use crate::purge::Sweep;
 use crate::search::Searcher;
 use crate::store::{corpus, files};
+use crate::transcriber::Transcriber;
 
 /// How often the trash and forgotten uploads are looked at.
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
@@ -60,6 +61,7 @@ struct Inner {
     temp_dir: PathBuf,
     extract: ExtractProgram,
     upload_settled: OnceLock<Arc<dyn UploadSettled>>,
+    transcriber: OnceLock<Arc<dyn Transcriber>>,
 }
 
 impl std::fmt::Debug for Knowledge {
@@ -82,6 +84,7 @@ impl Knowledge {
             temp_dir: parts.temp_dir,
             extract: parts.extract,
             upload_settled: OnceLock::new(),
+            transcriber: OnceLock::new(),
         }))
     }
 
@@ -92,6 +95,12 @@ impl Knowledge {
 
     pub(crate) fn upload_settled(&self) -> Option<&Arc<dyn UploadSettled>> {
         self.0.upload_settled.get()
+    }
+
+    /// Plugs in what turns recordings into text. Later calls change nothing; without one, recordings
+    /// have none.
+    pub fn hear_with(&self, transcriber: Arc<dyn Transcriber>) {
+        let _ = self.0.transcriber.set(transcriber);
     }
 
     /// Teaches a worker this room's jobs.
@@ -196,6 +205,10 @@ impl Knowledge {
 
     pub(crate) fn embedder(&self) -> &dyn Embedder {
         self.0.embedder.as_ref()
+    }
+
+    pub(crate) fn transcriber(&self) -> Option<&dyn Transcriber> {
+        self.0.transcriber.get().map(AsRef::as_ref)
     }
 
     pub(crate) fn app(&self) -> &PgPool {

@@ -14,10 +14,10 @@ use tale_core::ids::{CredentialId, OrgId};
 use tale_core::problem::{Code, Problem};
 
 use crate::credentials::Credential;
-use crate::definition::{ModelSpec, Provider, ProviderKind};
+use crate::definition::{CatalogSource, ModelSpec, Provider, ProviderKind};
 use crate::probe::upstream_problem;
 use crate::store::providers::CatalogRow;
-use crate::wire::{ListedModel, ModelError};
+use crate::wire::{ListedKind, ListedModel, ModelError};
 use crate::{Models, catalog, store};
 
 /// Age from which a list in use is read again in the background.
@@ -186,7 +186,24 @@ impl Models {
             let mut conn = self.inner.pool.acquire().await?;
             self.target(&mut conn, org, provider, Some(credential)).await?
         };
-        Ok(self.inner.wire.list_models(&target, None).await)
+        let listed = self.inner.wire.list_models(&target, None).await;
+        if provider.catalog_source != CatalogSource::OpenrouterApi {
+            return Ok(listed);
+        }
+        // The main list leaves transcription models out; they have one of their own.
+        let recordings = self.inner.wire.list_models(&target, Some("output_modalities=transcription")).await;
+        Ok(listed.map(|mut listed| {
+            match recordings {
+                Ok(more) => {
+                    let new = more.into_iter().filter(|model| model.kind == ListedKind::Transcription);
+                    listed.extend(new);
+                    listed.sort_by(|a, b| a.id.cmp(&b.id));
+                    listed.dedup_by(|a, b| a.id == b.id);
+                }
+                Err(error) => tracing::info!(provider = provider.slug, %error, "the list of transcription models could not be read"),
+            }
+            listed
+        }))
     }
 
     async fn refresh(&self, org: OrgId, provider: &Provider, credential: &Credential) -> Result<usize, Problem> {

@@ -110,6 +110,8 @@ pub enum Purpose {
     Chat,
     /// Vectors.
     Embedding,
+    /// Text from recordings.
+    Transcription,
 }
 
 /// What a chat model can do.
@@ -233,6 +235,7 @@ impl ModelSpec {
         let purpose = match listed.kind {
             ListedKind::Chat => Purpose::Chat,
             ListedKind::Embedding => Purpose::Embedding,
+            ListedKind::Transcription => Purpose::Transcription,
             ListedKind::Other => return None,
         };
         let chat = purpose == Purpose::Chat;

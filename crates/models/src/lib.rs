@@ -12,6 +12,7 @@
 //! - [`available`]: which chat models can be used now, and how one is called.
 //! - [`auto`]: the automatic choice of a model.
 //! - [`embedding`]: the organization's embedding model and the vectors it makes.
+//! - [`transcription`]: the organization's transcription model and the text of recordings.
 //! - [`wire`]: the two wire formats, streaming, limits, and the errors of spec 50, section 15.
 //!
 //! Rights are checked by the caller; functions here take the organization and the actor. Keys are
@@ -33,6 +34,7 @@ pub mod probe;
 pub mod providers;
 pub mod secret;
 mod store;
+pub mod transcription;
 pub mod wire;
 
 use std::collections::HashMap;
@@ -60,9 +62,10 @@ pub use embedding::{EmbedError, EmbedPurpose, EmbeddingCandidate, EmbeddingChang
 pub use extra_body::ExtraBody;
 pub use probe::{DiscoverRequest, TestOutcome};
 pub use providers::{CatalogState, NewProvider, ProviderChange, ProviderView};
+pub use transcription::{TranscribeError, TranscriptionModel, TranscriptionPin, TranscriptionState};
 pub use wire::{
     ApiFormat, ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, ReasoningBlock, StreamEvent,
-    ToolApi, ToolCall, ToolChoice, ToolSpec, Usage, UserPart, WireLimits,
+    ToolApi, ToolCall, ToolChoice, ToolSpec, Transcript, Usage, UserPart, WireLimits,
 };
 
 /// What [`Models`] is built from.

@@ -116,7 +116,12 @@ impl Models {
         let facts = facts_of(&one.provider, &spec);
         let started = Instant::now();
         let call = async {
-            if spec.serves(Purpose::Chat) {
+            if spec.serves(Purpose::Transcription) && !spec.serves(Purpose::Chat) {
+                Err(ModelError::new(
+                    ModelErrorCode::Generic,
+                    "A transcription model is tried by attaching a recording to a chat.",
+                ))
+            } else if spec.serves(Purpose::Chat) {
                 self.test_chat(&target, &facts).await
             } else {
                 self.test_embedding(&target, &spec, &facts.extra_body).await

@@ -370,8 +370,8 @@ impl Models {
     /// Deletes a custom provider or the demo, together with its only credential.
     ///
     /// # Errors
-    /// `PROVIDER_UNKNOWN`, `PROVIDER_VERSION_CONFLICT`, `PROVIDER_IN_USE` while the embedding model
-    /// or more than one credential needs it (MOD-9).
+    /// `PROVIDER_UNKNOWN`, `PROVIDER_VERSION_CONFLICT`, `PROVIDER_IN_USE` while the embedding model,
+    /// the transcription model or more than one credential needs it (MOD-9).
     pub async fn delete_provider(&self, org: OrgId, actor: &Actor, slug: &str, version: i64) -> Result<(), Problem> {
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
@@ -382,6 +382,13 @@ impl Models {
                 format!("The embedding model {} of the organization runs on this provider. Choose another embedding model first, then delete the provider.", config.model),
             )
             .with_data(json!({ "usedBy": ["embedding"] })));
+        }
+        if let Some(pin) = store::transcription::get(&mut tx, org).await?.filter(|pin| pin.provider_slug == slug) {
+            return Err(Problem::new(
+                Code::ProviderInUse,
+                format!("The transcription model {} of the organization runs on this provider. Choose another transcription model first, then delete the provider.", pin.model),
+            )
+            .with_data(json!({ "usedBy": ["transcription"] })));
         }
         let credentials: Vec<Credential> = store::credentials::list(&mut tx, org)
             .await?

@@ -38,7 +38,7 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use crate::cli::Role;
-use crate::plugs::{EmbeddingJobs, ModelEmbedder};
+use crate::plugs::{EmbeddingJobs, ModelEmbedder, ModelTranscriber};
 use crate::{configuration, databases, environment, signals};
 
 /// Pause between two rounds of forgetting what has expired.
@@ -217,6 +217,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         extract: extract.clone(),
     });
     models.on_embedding_changed(Arc::new(EmbeddingJobs(knowledge.clone())));
+    knowledge.hear_with(Arc::new(ModelTranscriber(models.clone())));
     let cursors = CursorSigner::new(settings.secrets.instance_hex.expose_secret().as_bytes());
     let chat = Chat::new(ChatConfig {
         db: app_db.clone(),

@@ -5,7 +5,8 @@ use tale_core::Problem;
 use tale_core::ids::OrgId;
 use tale_knowledge::Knowledge;
 use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose};
-use tale_models::{EmbedError, EmbedPurpose, EmbeddingChanged, EmbeddingConfig, Models};
+use tale_knowledge::transcriber::{Heard, Recording, TranscribeFailure, Transcriber};
+use tale_models::{EmbedError, EmbedPurpose, EmbeddingChanged, EmbeddingConfig, Models, TranscribeError};
 
 /// Vectors for the knowledge room, from the organization's embedding model.
 pub(crate) struct ModelEmbedder(pub Models);
@@ -66,5 +67,32 @@ impl EmbeddingChanged for EmbeddingJobs {
                 Ok(0)
             }
         }
+    }
+}
+
+/// Text of recordings for the knowledge room, from the organization's transcription model.
+pub(crate) struct ModelTranscriber(pub Models);
+
+impl Transcriber for ModelTranscriber {
+    fn target(&self, org: OrgId) -> Answer<'_, Result<String, TranscribeFailure>> {
+        Box::pin(async move { self.0.transcription_target(org).await.map_err(unheard) })
+    }
+
+    fn transcribe<'a>(&'a self, org: OrgId, recording: Recording<'a>) -> Answer<'a, Result<Heard, TranscribeFailure>> {
+        Box::pin(async move {
+            let about = (recording.extension, recording.media_type, recording.size);
+            let (target, transcript) = self.0.transcribe(org, recording.path, about).await.map_err(unheard)?;
+            Ok(Heard { target, text: transcript.text, seconds: transcript.seconds })
+        })
+    }
+}
+
+fn unheard(error: TranscribeError) -> TranscribeFailure {
+    let sentence = error.to_string();
+    match error {
+        TranscribeError::NoModel => TranscribeFailure::NoModel(sentence),
+        TranscribeError::PinUnavailable { .. } => TranscribeFailure::Unavailable(sentence),
+        TranscribeError::Refused(_) => TranscribeFailure::Refused(sentence),
+        TranscribeError::Upstream(_) | TranscribeError::Store(_) => TranscribeFailure::Upstream(sentence),
     }
 }

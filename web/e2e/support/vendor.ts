@@ -1,10 +1,16 @@
-/** A model provider on this machine: lists two models, answers chats and embeddings, and refuses every key but one. */
+/** A model provider on this machine: lists two models, answers chats, embeddings and recordings, and refuses every key but one. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export const KEY = 'sk-right-000000000000';
 export const REFUSAL = 'Incorrect API key provided. Ask the people in Leeds for another one.';
 export const DIMENSIONS = 8;
+/** What it hears in every recording. */
+export const SPEECH = 'We agreed on Tuesday.';
+
+async function drained(request: IncomingMessage): Promise<void> {
+	for await (const chunk of request) void chunk;
+}
 
 async function body(request: IncomingMessage): Promise<Record<string, unknown>> {
 	let text = '';
@@ -31,6 +37,14 @@ export async function startVendor(): Promise<{ url: string; stop: () => void }> 
 		if (request.headers.authorization !== `Bearer ${KEY}`) {
 			return json(response, 401, {
 				error: { message: REFUSAL, type: 'invalid_request_error', code: 'invalid_api_key' }
+			});
+		}
+		if (request.url?.endsWith('/audio/transcriptions')) {
+			await drained(request);
+			return json(response, 200, {
+				text: SPEECH,
+				duration: 2.5,
+				segments: [{ id: 0, start: 0, end: 2.5, text: SPEECH }]
 			});
 		}
 		const sent = request.method === 'POST' ? await body(request) : {};

@@ -83,7 +83,16 @@ async fn attachment(
     let note = match (found.state, found.text_length) {
         (AttachmentState::Ready, Some(length)) if length <= INLINE_CHARS => {
             let fetched = chat.knowledge.fetch_text(reach, file, 0, INLINE_CHARS).await?;
-            return Ok(UserPart::Text(format!("[Attached file `{name}`]\n{}", untrusted(name, &fetched.text))));
+            let what = if found.recording { "Transcript of the attached recording" } else { "Attached file" };
+            return Ok(UserPart::Text(format!("[{what} `{name}`]\n{}", untrusted(name, &fetched.text))));
+        }
+        (AttachmentState::Ready, Some(length)) if found.recording => {
+            format!(
+                "[Attached recording `{name}`, ref {file}, a transcript of {length} characters. Read it with rag_fetch or search it with rag_search.]"
+            )
+        }
+        (AttachmentState::Failed, _) if found.recording => {
+            format!("[Attached recording `{name}`: it could not be transcribed. Say so if it matters.]")
         }
         (AttachmentState::Ready, Some(length)) => {
             format!(

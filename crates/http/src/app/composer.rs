@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use tale_core::Problem;
 use tale_core::ids::{DocumentId, FileId, MessageId, ThreadId};
 use tale_identity::Capability;
+use tale_knowledge::contents::MAX_TEXT_CHARS;
 use tale_knowledge::documents::DocumentQuery;
 use tale_knowledge::files::{Attachment, AttachmentState};
-use tale_models::ModelEntry;
+use tale_models::{ModelEntry, TranscriptionState};
 use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -33,6 +34,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(set_chat_pick))
         .routes(routes!(read_attachment))
         .routes(routes!(retry_attachment))
+        .routes(routes!(read_attachment_text))
         .routes(routes!(search_everything))
 }
 
@@ -42,6 +44,10 @@ fn mode_words() -> Object {
 
 fn state_words() -> Object {
     one_of(&["processing", "ready", "failed"])
+}
+
+fn transcription_words() -> Object {
+    one_of(&["ready", "missing", "pin-unavailable"])
 }
 
 fn scope_words() -> Object {
@@ -113,6 +119,10 @@ pub struct ComposerView {
     #[schema(schema_with = mode_words)]
     search_mode: &'static str,
     documents_count: u64,
+    /// Whether recordings can be transcribed: `ready`, `missing` without a transcription model, or
+    /// `pin-unavailable` when the chosen one cannot be used any more.
+    #[schema(schema_with = transcription_words)]
+    transcription: &'static str,
     /// The model used last; `null` is Auto.
     #[schema(required)]
     pick: Option<PickView>,
@@ -123,11 +133,12 @@ pub struct ComposerView {
 async fn read_composer(State(app): State<App>, member: Member) -> Result<Json<ComposerView>, HttpProblem> {
     let owner = owner_of(&member)?;
     let none = DocumentQuery::default();
-    let (models, pick, count, embedding) = futures::join!(
+    let (models, pick, count, embedding, transcription) = futures::join!(
         app.models.chat_models(owner.org),
         app.chat.pick(&owner),
         app.knowledge.count_documents(&member.0, &none),
         app.models.embedding(owner.org),
+        app.models.transcription_state(owner.org),
     );
     let pick = match pick? {
         Some((Some(model), Some(provider_slug))) => Some(PickView { model, provider_slug }),
@@ -138,6 +149,11 @@ async fn read_composer(State(app): State<App>, member: Member) -> Result<Json<Co
         can_manage_providers: member.0.can(Capability::ProvidersManage),
         search_mode: if embedding?.is_some() { "hybrid" } else { "keywords" },
         documents_count: count?,
+        transcription: match transcription? {
+            TranscriptionState::Usable(_) => "ready",
+            TranscriptionState::Missing => "missing",
+            TranscriptionState::PinUnavailable(_) => "pin-unavailable",
+        },
         pick,
     }))
 }
@@ -182,6 +198,8 @@ pub struct AttachmentView {
     /// `processing`, `ready` or `failed`.
     #[schema(schema_with = state_words)]
     state: &'static str,
+    /// Whether it is a recording, whose text is a transcript.
+    recording: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<String>,
@@ -203,6 +221,7 @@ impl From<Attachment> for AttachmentView {
                 AttachmentState::Ready => "ready",
                 AttachmentState::Failed => "failed",
             },
+            recording: file.recording,
             error: file.error,
             can_retry: file.can_retry,
         }
@@ -229,6 +248,41 @@ async fn retry_attachment(
 ) -> Result<Json<AttachmentView>, HttpProblem> {
     member.0.require(Capability::ChatUse)?;
     Ok(Json(app.knowledge.retry_attachment(&member.0, file_id(&id)?).await?.into()))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct TextParameters {
+    /// Where the stretch begins, in Unicode scalar values; 0 when absent.
+    offset: Option<u64>,
+}
+
+/// A stretch of an attachment's text.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = AttachmentText)]
+pub struct AttachmentTextView {
+    text: String,
+    /// In Unicode scalar values.
+    total_length: u64,
+    /// Where the next stretch begins; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    next_offset: Option<u64>,
+}
+
+/// The text of an attachment; of a recording, its transcript.
+#[utoipa::path(get, path = "/api/app/chat/attachments/{fileId}/text", tag = "app: chat", params(("fileId" = FileId, Path), ("orgId" = Option<String>, Query), TextParameters), responses((status = 200, body = AttachmentTextView)))]
+async fn read_attachment_text(
+    State(app): State<App>,
+    member: Member,
+    Path(id): Path<String>,
+    Query(query): Query<TextParameters>,
+) -> Result<Json<AttachmentTextView>, HttpProblem> {
+    member.0.require(Capability::ChatUse)?;
+    let id = file_id(&id)?;
+    let part = app.knowledge.attachment_text(&member.0, id, query.offset.unwrap_or(0), MAX_TEXT_CHARS).await?;
+    Ok(Json(AttachmentTextView { text: part.text, total_length: part.total_length, next_offset: part.next_offset }))
 }
 
 #[derive(Deserialize, IntoParams)]

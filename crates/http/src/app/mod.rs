@@ -17,6 +17,7 @@ pub mod preferences;
 pub mod providers;
 pub mod session;
 pub mod shares;
+pub mod transcription;
 pub mod uploads;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -35,6 +36,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(preferences::router())
         .merge(providers::router())
         .merge(embedding::router())
+        .merge(transcription::router())
         .merge(session::router())
         .merge(chat::router())
         .merge(shares::router())

@@ -40,6 +40,8 @@ impl From<tale_models::ApiFormat> for ApiFormat {
 pub(crate) enum ModelPurpose {
     Chat,
     Embedding,
+    /// Text from recordings.
+    Transcription,
 }
 
 /// What a chat model can do.
@@ -136,6 +138,7 @@ impl From<Model> for ModelSpec {
                 .map(|purpose| match purpose {
                     ModelPurpose::Chat => Purpose::Chat,
                     ModelPurpose::Embedding => Purpose::Embedding,
+                    ModelPurpose::Transcription => Purpose::Transcription,
                 })
                 .collect(),
             capabilities: Capabilities {
@@ -173,6 +176,7 @@ impl From<ModelSpec> for Model {
                 .map(|purpose| match purpose {
                     Purpose::Chat => ModelPurpose::Chat,
                     Purpose::Embedding => ModelPurpose::Embedding,
+                    Purpose::Transcription => ModelPurpose::Transcription,
                 })
                 .collect(),
             capabilities: ModelCapabilities {

@@ -48,8 +48,12 @@ fn needs(method: &str, path: &str) -> Needs {
         rest if rest.starts_with("members") => Needs::Right(MembersManage),
         "api-keys" if !read => Needs::Right(ApiKeysOwn),
         rest if rest.starts_with("api-keys") => Needs::Membership,
-        rest if rest.starts_with("providers") || rest.starts_with("credentials") => Needs::Right(ProvidersManage),
-        rest if rest.starts_with("knowledge/embedding") => Needs::Right(EmbeddingManage),
+        rest if ["providers", "credentials", "catalogs"].iter().any(|door| rest.starts_with(door)) => {
+            Needs::Right(ProvidersManage)
+        }
+        rest if rest.starts_with("knowledge/embedding") || rest.starts_with("knowledge/transcription") => {
+            Needs::Right(EmbeddingManage)
+        }
         "uploads" | "search" | "/events" => Needs::Right(ChatUse),
         rest if rest.starts_with("files/") => Needs::Right(ChatUse),
         rest if rest.starts_with("chat/") || rest.starts_with("v1/threads") || rest == "v1/models" => {

@@ -7,6 +7,7 @@
 //! one stored and adds what is missing. [`Watch`] puts back what neither finished.
 
 mod embed;
+mod hear;
 mod read;
 mod watch;
 

@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 use tale_blobs::{BlobError, BlobKey};
 use tale_core::crypto::RunningSha256;
 use tale_core::ids::{FileId, OrgId};
-use tale_extract::{CHUNKER_VERSION, Chunk, ChunkStream, ExtractError, OutcomeCode};
+use tale_extract::{CHUNKER_VERSION, Chunk, ChunkStream, ExtractError, Kind, OutcomeCode};
 use tale_jobs::{Backoff, EnqueueOptions, Failure, Job, JobError, Lease};
 use tokio::io::AsyncWriteExt;
 
@@ -23,9 +23,12 @@ use crate::files::{IndexStatus, Purpose};
 use crate::keyword::{Change, log_changes};
 use crate::store::corpus::{self, Slice};
 use crate::store::{documents, files};
+use crate::transcriber as media;
 
 /// Passages per transaction.
 const SLICE: usize = 64;
+/// Runs after which a transcription that a provider cannot do right now counts as failed (TRN-3).
+const LISTENING_RUNS: u32 = 4;
 /// Shortest pause between two notes of progress.
 const TOLD_EVERY_MS: i64 = 1_000;
 /// Passages per entry of the keyword log.
@@ -58,6 +61,14 @@ impl Job for IndexFile {
         match knowledge.index_file(self.org, self.file, super::renewed(lease)).await {
             Ok(()) => Ok(()),
             Err(ReadError::Stopped(stopped)) => Err(stopped),
+            // The file stays on its way while the provider has a bad moment.
+            Err(ReadError::Later(message)) if lease.attempt() < LISTENING_RUNS => {
+                Err(JobError::retry("TRANSCRIPTION_UPSTREAM", message))
+            }
+            Err(ReadError::Later(message)) => {
+                knowledge.end(self.org, self.file, IndexStatus::Failed, "transcription_upstream", &message).await?;
+                Ok(())
+            }
             Err(error) => {
                 knowledge.fail(self.org, self.file, &error).await?;
                 Err(JobError::retry("INDEXER_ERROR", error.to_string()))
@@ -82,6 +93,17 @@ pub enum ReadError {
     /// Something of ours failed; the stored file is intact.
     #[error("the file could not be indexed")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A recording has no text; trying again on its own cannot help.
+    #[error("{message}")]
+    Unheard {
+        /// Stored with the file.
+        code: &'static str,
+        /// A sentence for people.
+        message: String,
+    },
+    /// A recording cannot be transcribed right now, in the provider's words.
+    #[error("{0}")]
+    Later(String),
     /// The worker wants the run to stop.
     #[error("the run was stopped")]
     Stopped(#[source] JobError),
@@ -112,10 +134,10 @@ impl From<ExtractError> for ReadError {
 }
 
 /// What is read: the file's row with the title its passages carry.
-struct Source {
-    org: OrgId,
-    row: files::FileRow,
-    title: String,
+pub(super) struct Source {
+    pub(super) org: OrgId,
+    pub(super) row: files::FileRow,
+    pub(super) title: String,
 }
 
 /// What a run stored.
@@ -129,7 +151,8 @@ impl Knowledge {
     /// embedding. `keep` renews the lease and says when to stop.
     ///
     /// # Errors
-    /// [`ReadError::Failed`] and [`ReadError::Stopped`]; a refusal is recorded and is no error.
+    /// [`ReadError::Failed`], [`ReadError::Later`] and [`ReadError::Stopped`]; a refusal is recorded
+    /// and is no error.
     pub async fn index_file<F, K>(&self, org: OrgId, file: FileId, keep: K) -> Result<(), ReadError>
     where
         K: Fn() -> F + Send + Sync,
@@ -138,9 +161,28 @@ impl Knowledge {
         let Some(source) = self.take_up(org, file).await? else { return Ok(()) };
         let bytes = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(self.temp_dir())?;
         let content_hash = self.download(&source, bytes.path(), &keep).await?;
-        match self.store_passages(&source, bytes.path(), &content_hash, &keep).await {
+        let stored = match media::recording_type(&source.row.file_name).filter(|_| source.row.purpose == Purpose::Chat)
+        {
+            Some((extension, kind)) => {
+                match self.hear(&source, bytes.path(), (&extension, kind), &content_hash, &keep).await {
+                    Ok(text) => self.store_passages(&source, text.path(), Kind::Plain, &content_hash, &keep).await,
+                    Err(error) => Err(error),
+                }
+            }
+            None => match tale_extract::classify(&source.row.file_name).into_kind(&source.row.file_name) {
+                Ok(kind) => self.store_passages(&source, bytes.path(), kind, &content_hash, &keep).await,
+                Err(error) => Err(error.into()),
+            },
+        };
+        match stored {
             Ok(stored) => self.publish(&source, &content_hash, &stored).await,
-            Err(ReadError::Refused(error)) => self.refuse(&source, &content_hash, &error).await,
+            Err(ReadError::Refused(error)) => {
+                let status = if error.code.is_unsupported() { IndexStatus::Unsupported } else { IndexStatus::Failed };
+                self.refuse(&source, &content_hash, status, error.code.as_str(), &error.message).await
+            }
+            Err(ReadError::Unheard { code, message }) => {
+                self.refuse(&source, &content_hash, IndexStatus::Failed, code, &message).await
+            }
             Err(error) => Err(error),
         }
     }
@@ -174,6 +216,7 @@ impl Knowledge {
         &self,
         source: &Source,
         path: &Path,
+        kind: Kind,
         content_hash: &str,
         keep: &K,
     ) -> Result<Stored, ReadError>
@@ -182,7 +225,6 @@ impl Knowledge {
         F: Future<Output = Result<(), JobError>> + Send,
     {
         let (org, file) = (source.org, source.row.id);
-        let kind = tale_extract::classify(&source.row.file_name).into_kind(&source.row.file_name)?;
         let prior = corpus::get(&mut *self.corpus().acquire().await?, org, file).await?;
         let same = prior.as_ref().is_some_and(|prior| {
             prior.content_hash.as_deref() == Some(content_hash) && prior.chunker_version == CHUNKER_VERSION
@@ -315,17 +357,23 @@ impl Knowledge {
     }
 
     /// Refuses the file as a whole: nothing of it stays searchable.
-    async fn refuse(&self, source: &Source, content_hash: &str, error: &ExtractError) -> Result<(), ReadError> {
+    async fn refuse(
+        &self,
+        source: &Source,
+        content_hash: &str,
+        status: IndexStatus,
+        code: &str,
+        message: &str,
+    ) -> Result<(), ReadError> {
         let (org, file) = (source.org, source.row.id);
         self.remove_passages(org, file).await?;
-        let status = if error.code.is_unsupported() { IndexStatus::Unsupported } else { IndexStatus::Failed };
         let mut tx = self.app().begin().await?;
         files::darken(&mut tx, org, file, content_hash).await?;
-        files::end(&mut tx, org, file, status, error.code.as_str(), &error.message, self.clock().now()).await?;
+        files::end(&mut tx, org, file, status, code, message, self.clock().now()).await?;
         changes::hint_file(&mut tx, org, file).await?;
         self.tell_settled(&mut tx, org, &source.row).await?;
         tx.commit().await?;
-        tracing::info!(org.id = %org, file.id = %file, code = error.code.as_str(), "refused to index a file");
+        tracing::info!(org.id = %org, file.id = %file, code, "refused to index a file");
         Ok(())
     }
 
@@ -333,17 +381,20 @@ impl Knowledge {
     pub(crate) async fn fail(&self, org: OrgId, file: FileId, error: &ReadError) -> Result<(), sqlx::Error> {
         tracing::warn!(org.id = %org, file.id = %file, error = %chain(error), "could not index a file");
         let sentence = "Reading this file failed on our side. The stored file is intact; it is tried again, or use Retry indexing.";
+        self.end(org, file, IndexStatus::Failed, OutcomeCode::IndexerError.as_str(), sentence).await
+    }
+
+    /// Ends a run without a searchable file.
+    async fn end(
+        &self,
+        org: OrgId,
+        file: FileId,
+        status: IndexStatus,
+        code: &str,
+        sentence: &str,
+    ) -> Result<(), sqlx::Error> {
         let mut tx = self.app().begin().await?;
-        files::end(
-            &mut tx,
-            org,
-            file,
-            IndexStatus::Failed,
-            OutcomeCode::IndexerError.as_str(),
-            sentence,
-            self.clock().now(),
-        )
-        .await?;
+        files::end(&mut tx, org, file, status, code, sentence, self.clock().now()).await?;
         changes::hint_file(&mut tx, org, file).await?;
         if let Some(row) = files::get(&mut tx, org, file).await? {
             self.tell_settled(&mut tx, org, &row).await?;

@@ -5,3 +5,4 @@ pub(crate) mod documents;
 pub(crate) mod files;
 pub(crate) mod keyword;
 pub(crate) mod search;
+pub(crate) mod transcripts;

@@ -5,6 +5,7 @@
 mod embedding;
 mod indexing;
 mod library;
+mod recordings;
 mod search;
 mod uploads;
 mod world;

@@ -2,9 +2,10 @@
 
 use std::error::Error as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::stream::{self, BoxStream, StreamExt};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 use tale_core::net::{HostPolicy, HostRefused, check_destination, guarded_client};
@@ -157,7 +158,26 @@ impl WireClient {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
             .body(bytes);
-        self.send(target, request).await
+        self.send(target, request, self.inner.limits.idle).await
+    }
+
+    /// Posts a body of another kind than JSON and waits up to `wait` for the answer to begin.
+    pub(super) async fn post_body(
+        &self,
+        target: &Target,
+        path: &[&str],
+        (kind, length, body): (String, u64, reqwest::Body),
+        wait: Duration,
+    ) -> Result<reqwest::Response, ModelError> {
+        let url = self.admit(target, path)?;
+        let request = self
+            .http(target)
+            .post(url)
+            .header(CONTENT_TYPE, kind)
+            .header(CONTENT_LENGTH, length)
+            .header(ACCEPT, "application/json")
+            .body(body);
+        self.send(target, request, wait).await
     }
 
     /// Gets `path`; anything but a 2xx is a [`ModelError`].
@@ -170,14 +190,18 @@ impl WireClient {
         let mut url = self.admit(target, path)?;
         url.set_query(query);
         let request = self.http(target).get(url).header(ACCEPT, "application/json");
-        self.send(target, request).await
+        self.send(target, request, self.inner.limits.idle).await
     }
 
-    async fn send(&self, target: &Target, request: reqwest::RequestBuilder) -> Result<reqwest::Response, ModelError> {
+    async fn send(
+        &self,
+        target: &Target,
+        request: reqwest::RequestBuilder,
+        wait: Duration,
+    ) -> Result<reqwest::Response, ModelError> {
         let request = request.headers(auth_headers(target)?);
-        let sent = tokio::time::timeout(self.inner.limits.idle, request.send()).await;
-        let response =
-            sent.map_err(|_| pump::idle(self.inner.limits.idle))?.map_err(|error| unreachable(&error, false))?;
+        let sent = tokio::time::timeout(wait, request.send()).await;
+        let response = sent.map_err(|_| pump::idle(wait))?.map_err(|error| unreachable(&error, false))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);

@@ -45,7 +45,9 @@ pub enum ListedKind {
     Chat,
     /// Vectors.
     Embedding,
-    /// Something this product does not call yet (transcription, speech, pictures).
+    /// Text from recordings.
+    Transcription,
+    /// Something this product does not call (speech, pictures).
     Other,
 }
 
@@ -165,13 +167,18 @@ fn words<'a>(value: &'a Value, paths: &[&str]) -> Option<Vec<&'a str>> {
 fn kind(value: &Value, id: &str, outputs: Option<&[&str]>) -> ListedKind {
     match value.get("type").and_then(Value::as_str) {
         Some("embedding" | "embeddings") => return ListedKind::Embedding,
-        Some("transcription" | "image" | "audio" | "speech" | "rerank" | "reranking" | "moderation" | "video") => {
+        Some("transcription") => return ListedKind::Transcription,
+        Some("image" | "audio" | "speech" | "rerank" | "reranking" | "moderation" | "video") => {
             return ListedKind::Other;
         }
         Some("language" | "chat" | "llm") => return ListedKind::Chat,
         _ => {}
     }
     if let Some(outputs) = outputs {
+        // A chat model that hears is no transcription model (MOD-14).
+        if outputs == ["transcription"] {
+            return ListedKind::Transcription;
+        }
         if outputs.contains(&"embeddings") || outputs.contains(&"embedding") {
             return ListedKind::Embedding;
         }
@@ -238,5 +245,20 @@ mod tests {
             "gemini-2.5-flash"
         );
         assert!(parse(&json!({ "hello": 1 })).is_err());
+    }
+
+    #[test]
+    fn transcription_models_are_told_from_models_that_hear_or_speak() {
+        let listed = parse(&json!({ "data": [
+            { "id": "a", "type": "transcription" },
+            { "id": "b", "architecture": { "input_modalities": ["audio"], "output_modalities": ["transcription"] }, "context_length": 0 },
+            { "id": "c", "architecture": { "input_modalities": ["audio", "text"], "output_modalities": ["text"] } },
+            { "id": "d", "architecture": { "output_modalities": ["audio"] } },
+            { "id": "whisper-large" },
+        ] }))
+        .unwrap();
+        let kinds: Vec<ListedKind> = listed.iter().map(|model| model.kind).collect();
+        use ListedKind::{Chat, Other, Transcription};
+        assert_eq!(kinds, [Transcription, Transcription, Chat, Other, Other]);
     }
 }

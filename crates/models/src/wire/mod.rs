@@ -19,6 +19,7 @@ mod openai;
 mod pump;
 mod responses;
 mod sse;
+mod transcribe;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub(crate) use embeddings::EmbeddingRefusal;
 pub use error::{ModelError, ModelErrorCode};
 pub use listing::{ListedKind, ListedModel};
 pub use sse::{SseEvent, SseParser, SseTooLarge};
+pub(crate) use transcribe::Recording;
+pub use transcribe::Transcript;
 
 /// The wire format of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

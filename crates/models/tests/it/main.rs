@@ -8,4 +8,5 @@ mod embedding;
 mod providers;
 mod responses;
 mod support;
+mod transcription;
 mod wire;

@@ -1,5 +1,5 @@
 //! A scripted model provider that speaks the real wires on a real socket: OpenAI chat
-//! completions, responses and embeddings, Anthropic messages, and the list of models.
+//! completions, responses, embeddings and transcriptions, Anthropic messages, and the list of models.
 //!
 //! A test queues [`Reply`]s (or answers by request with [`FakeUpstream::respond_with`]), points a
 //! provider at [`FakeUpstream::openai_base`] or [`FakeUpstream::anthropic_base`], and reads what
@@ -8,6 +8,7 @@
 
 mod reply;
 mod responses;
+mod transcriptions;
 mod vectors;
 mod wire;
 
@@ -41,7 +42,8 @@ pub struct ReceivedRequest {
     pub key: Option<String>,
     /// All headers.
     pub headers: HeaderMap,
-    /// The JSON body; null for GET.
+    /// The JSON body; null for GET. Of a multipart body its fields, the file as `fileName`,
+    /// `fileType` and `fileText`.
     pub body: Value,
 }
 
@@ -106,6 +108,7 @@ struct Script {
     embedding_queue: VecDeque<Reply>,
     embedding_width: usize,
     embedding_cap: Option<usize>,
+    transcription_queue: VecDeque<Reply>,
     models: Vec<Value>,
     requests: Vec<ReceivedRequest>,
 }
@@ -155,6 +158,7 @@ impl FakeUpstream {
                 embedding_queue: VecDeque::new(),
                 embedding_width: 8,
                 embedding_cap: None,
+                transcription_queue: VecDeque::new(),
                 models: vec![
                     json!({ "id": "fake-chat", "object": "model" }),
                     json!({ "id": "fake-embedding", "object": "model", "type": "embedding" }),
@@ -169,6 +173,7 @@ impl FakeUpstream {
             .route("/v1/responses", post(responses_api))
             .route("/v1/messages", post(messages))
             .route("/v1/embeddings", post(embeddings))
+            .route("/v1/audio/transcriptions", post(transcriptions::answer_recording))
             .route("/v1/models", get(models))
             .layer(axum::extract::DefaultBodyLimit::disable())
             .with_state(shared.clone());
@@ -213,6 +218,11 @@ impl FakeUpstream {
     /// Queues a refusal (or other raw reply) for the next embeddings call.
     pub fn push_embedding(&self, reply: Reply) {
         self.shared.script().embedding_queue.push_back(reply);
+    }
+
+    /// Queues the answer to the next recording. Without one, the text is `I heard <bytes> bytes.`
+    pub fn push_transcription(&self, reply: Reply) {
+        self.shared.script().transcription_queue.push_back(reply);
     }
 
     /// Sets the width of the vectors (8 at first).

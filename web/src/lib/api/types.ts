@@ -25,4 +25,5 @@ export type EmbeddingSettings = Schemas['EmbeddingSettings'];
 export type SearchResults = Schemas['SearchResults'];
 export type SendRequest = Schemas['SendRequest'];
 export type ThreadPage = Schemas['ThreadPage'];
+export type TranscriptionSettings = Schemas['TranscriptionSettings'];
 export type AttachmentStatus = Schemas['AttachmentStatus'];

@@ -21,7 +21,7 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 		case 'members':
 			return [org('members'), org('permissions'), keys.session];
 		case 'providers':
-			return [org('providers'), org('composer'), org('embedding')];
+			return [org('providers'), org('composer'), org('embedding'), org('transcription')];
 		case 'embedding':
 			return [org('embedding'), org('composer'), org('documents')];
 		case 'apiKeys':

@@ -6,10 +6,11 @@ const CONTEXT_WINDOW = 128_000;
 
 export function typedModel(id: string): Model {
 	const embedding = /embed|bge|e5-|gte-/i.test(id);
+	const hearing = /whisper|transcri/i.test(id);
 	return {
 		id,
 		contextWindow: CONTEXT_WINDOW,
-		purposes: [embedding ? 'embedding' : 'chat'],
-		capabilities: { tools: !embedding, vision: false, reasoning: false }
+		purposes: [hearing ? 'transcription' : embedding ? 'embedding' : 'chat'],
+		capabilities: { tools: !embedding && !hearing, vision: false, reasoning: false }
 	};
 }

@@ -21,7 +21,7 @@ export const providersQuery = (orgId: string) => ({
 /** A change of providers also changes what chats and the embedding page offer. */
 async function reread(orgId: string): Promise<void> {
 	await Promise.all(
-		['providers', 'composer', 'embedding'].map((topic) =>
+		['providers', 'composer', 'embedding', 'transcription'].map((topic) =>
 			queryClient.invalidateQueries({ queryKey: keys.org(orgId, topic) })
 		)
 	);

@@ -1,0 +1,242 @@
+//! The organization's transcription model: the setting (MOD-64) and the text of recordings.
+//!
+//! Without a pin the first transcription model that can be used is taken, in the order of the
+//! providers and of their lists. A pinned model that cannot be used any more is reported and never
+//! replaced (spec 40, 7.4).
+
+use std::path::Path;
+
+use serde_json::json;
+use sqlx::PgConnection;
+use tale_core::Actor;
+use tale_core::ids::OrgId;
+use tale_core::problem::{Code, Problem};
+
+use crate::available::{Loaded, embeds};
+use crate::definition::{CatalogSource, ProviderKind, Purpose, check_model_id};
+use crate::wire::{ModelError, ModelErrorCode, Recording, Transcript};
+use crate::{Models, changed, store};
+
+/// A pinned transcription model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptionPin {
+    /// The provider.
+    pub provider_slug: String,
+    /// The provider's name of the model.
+    pub model: String,
+}
+
+/// A transcription model that can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptionModel {
+    /// The provider.
+    pub provider_slug: String,
+    /// Its label.
+    pub provider_name: String,
+    /// The provider's name of the model.
+    pub model: String,
+    /// A readable name.
+    pub display_name: String,
+}
+
+impl TranscriptionModel {
+    /// Names the model that made a transcript (MOD-66).
+    #[must_use]
+    pub fn target(&self) -> String {
+        format!("{}/{}", self.provider_slug, self.model)
+    }
+}
+
+/// Whether recordings can be transcribed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TranscriptionState {
+    /// With this model.
+    Usable(TranscriptionModel),
+    /// No, there is no transcription model.
+    Missing,
+    /// No, the pinned one cannot be used any more.
+    PinUnavailable(TranscriptionPin),
+}
+
+/// Why there is no transcript.
+#[derive(Debug, thiserror::Error)]
+pub enum TranscribeError {
+    /// The organization has no transcription model.
+    #[error("There is no transcription model, so recordings cannot be read. An administrator can add one.")]
+    NoModel,
+    /// The pinned model cannot be used any more; no other takes its place.
+    #[error("The chosen transcription model {model} cannot be used any more. An administrator can choose another one.")]
+    PinUnavailable {
+        /// The pinned model.
+        model: String,
+    },
+    /// The provider refuses, or nothing can be called. No retry.
+    #[error("{0}")]
+    Refused(String),
+    /// Outage or rate limit; trying again later helps.
+    #[error("{0}")]
+    Upstream(String),
+    /// The database.
+    #[error("the transcription settings cannot be read")]
+    Store(#[source] Problem),
+}
+
+impl TranscribeError {
+    fn of(error: ModelError) -> Self {
+        match error.code {
+            ModelErrorCode::RateLimited | ModelErrorCode::ProviderError | ModelErrorCode::ProviderUnreachable => {
+                Self::Upstream(error.message)
+            }
+            _ => Self::Refused(error.message),
+        }
+    }
+}
+
+fn models_of(loaded: &[Loaded]) -> impl Iterator<Item = TranscriptionModel> + '_ {
+    loaded.iter().filter(|one| one.provider.kind != ProviderKind::Demo && embeds(one.provider.api_format)).flat_map(
+        |one| {
+            let usable = one
+                .models
+                .iter()
+                .filter(|model| model.serves(Purpose::Transcription) && one.serving(&model.id).is_some());
+            usable.map(|model| TranscriptionModel {
+                provider_slug: one.provider.slug.clone(),
+                provider_name: one.provider.display_name.clone(),
+                model: model.id.clone(),
+                display_name: model.name().to_owned(),
+            })
+        },
+    )
+}
+
+impl Models {
+    /// The pinned transcription model; none = the automatic choice.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn transcription_pin(&self, org: OrgId) -> Result<Option<TranscriptionPin>, Problem> {
+        let mut conn = self.inner.pool.acquire().await?;
+        Ok(store::transcription::get(&mut conn, org).await?)
+    }
+
+    /// The transcription models that can be used now.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn transcription_models(&self, org: OrgId) -> Result<Vec<TranscriptionModel>, Problem> {
+        let mut conn = self.inner.pool.acquire().await?;
+        let loaded = self.load(&mut conn, org).await?;
+        Ok(models_of(&loaded).collect())
+    }
+
+    /// Whether recordings can be transcribed now, and with which model.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn transcription_state(&self, org: OrgId) -> Result<TranscriptionState, Problem> {
+        let mut conn = self.inner.pool.acquire().await?;
+        let loaded = self.load(&mut conn, org).await?;
+        self.state_of(&mut conn, org, &loaded).await
+    }
+
+    async fn state_of(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        loaded: &[Loaded],
+    ) -> Result<TranscriptionState, Problem> {
+        let pin = store::transcription::get(conn, org).await?;
+        let mut usable = models_of(loaded);
+        Ok(match pin {
+            Some(pin) => usable
+                .find(|model| model.provider_slug == pin.provider_slug && model.model == pin.model)
+                .map_or(TranscriptionState::PinUnavailable(pin), TranscriptionState::Usable),
+            None => usable.next().map_or(TranscriptionState::Missing, TranscriptionState::Usable),
+        })
+    }
+
+    /// Pins a transcription model; `None` goes back to the automatic choice.
+    ///
+    /// # Errors
+    /// `INVALID_BODY`, `TRANSCRIPTION_MODEL_UNAVAILABLE` for one that cannot be used.
+    pub async fn set_transcription(
+        &self,
+        org: OrgId,
+        actor: &Actor,
+        pin: Option<TranscriptionPin>,
+    ) -> Result<(), Problem> {
+        if let Some(Err(why)) = pin.as_ref().map(|pin| check_model_id(&pin.model)) {
+            return Err(Problem::invalid_field("model", why));
+        }
+        let mut tx = self.inner.pool.begin().await?;
+        store::lock_org(&mut tx, org).await?;
+        if let Some(pin) = &pin {
+            let loaded = self.load(&mut tx, org).await?;
+            if !models_of(&loaded).any(|model| model.provider_slug == pin.provider_slug && model.model == pin.model) {
+                return Err(Problem::new(
+                    Code::TranscriptionModelUnavailable,
+                    "This transcription model cannot be used in this organization. Choose one of the list.",
+                ));
+            }
+        }
+        let before = store::transcription::get(&mut tx, org).await?;
+        store::transcription::set(&mut tx, org, pin.as_ref(), self.inner.clock.now()).await?;
+        let word = |pin: &TranscriptionPin| json!({ "providerSlug": pin.provider_slug, "model": pin.model });
+        let details = json!({ "before": before.as_ref().map(word), "after": pin.as_ref().map(word) });
+        let resource = ("transcription", org.to_string());
+        changed(&mut tx, &self.inner.clock, org, actor, "transcription.set", resource, details).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// The model that transcribes now, named as in [`TranscriptionModel::target`].
+    ///
+    /// # Errors
+    /// [`TranscribeError::NoModel`], [`TranscribeError::PinUnavailable`], [`TranscribeError::Store`].
+    pub async fn transcription_target(&self, org: OrgId) -> Result<String, TranscribeError> {
+        match self.transcription_state(org).await.map_err(TranscribeError::Store)? {
+            TranscriptionState::Usable(model) => Ok(model.target()),
+            TranscriptionState::Missing => Err(TranscribeError::NoModel),
+            TranscriptionState::PinUnavailable(pin) => Err(TranscribeError::PinUnavailable { model: pin.model }),
+        }
+    }
+
+    /// The text of the recording at `path` of `size` bytes, and the model that heard it. The file
+    /// is streamed, never held in memory as a whole.
+    ///
+    /// # Errors
+    /// [`TranscribeError`].
+    pub async fn transcribe(
+        &self,
+        org: OrgId,
+        path: &Path,
+        (extension, media_type, size): (&str, &str, u64),
+    ) -> Result<(String, Transcript), TranscribeError> {
+        let store_error = |error: sqlx::Error| TranscribeError::Store(error.into());
+        let mut conn = self.inner.pool.acquire().await.map_err(store_error)?;
+        let loaded = self.load(&mut conn, org).await.map_err(TranscribeError::Store)?;
+        let model = match self.state_of(&mut conn, org, &loaded).await.map_err(TranscribeError::Store)? {
+            TranscriptionState::Usable(model) => model,
+            TranscriptionState::Missing => return Err(TranscribeError::NoModel),
+            TranscriptionState::PinUnavailable(pin) => {
+                return Err(TranscribeError::PinUnavailable { model: pin.model });
+            }
+        };
+        let one = loaded.iter().find(|one| one.provider.slug == model.provider_slug).ok_or(TranscribeError::NoModel)?;
+        let target = self.target(&mut conn, org, &one.provider, one.serving(&model.model)).await.map_err(
+            |problem| match problem.code {
+                Code::CredentialEnvMissing | Code::CredentialSecretInvalid | Code::ProviderUnknown => {
+                    TranscribeError::Refused(problem.message.into_owned())
+                }
+                _ => TranscribeError::Store(problem),
+            },
+        )?;
+        drop(conn);
+        let recording = Recording { path, extension, media_type, size };
+        // OpenRouter knows no times.
+        let verbose = one.provider.catalog_source != CatalogSource::OpenrouterApi;
+        let heard =
+            self.inner.wire.transcribe(&target, &model.model, recording, verbose).await.map_err(TranscribeError::of)?;
+        Ok((model.target(), heard))
+    }
+}

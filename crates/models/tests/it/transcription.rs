@@ -1,0 +1,116 @@
+//! The transcription model and the text of recordings (MOD-64 to MOD-66).
+
+use std::io::Write;
+
+use serde_json::json;
+use tale_core::problem::Code;
+use tale_models::{CredentialChange, ModelSpec, Purpose, TranscribeError, TranscriptionPin, TranscriptionState};
+use tale_testkit::upstream::{FakeUpstream, Reply};
+
+use crate::support::{KEY, Room, chat_model, new_provider};
+
+fn hearing(id: &str) -> ModelSpec {
+    ModelSpec { purposes: vec![Purpose::Transcription], ..ModelSpec::unknown(id) }
+}
+
+fn recording() -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"RIFF pretend sound").unwrap();
+    file
+}
+
+async fn hear(room: &Room) -> Result<(String, tale_models::Transcript), TranscribeError> {
+    let file = recording();
+    room.models.transcribe(room.org, file.path(), ("wav", "audio/wav", 18)).await
+}
+
+async fn room_with(upstream: &FakeUpstream, ids: &[&str]) -> Room {
+    let room = Room::new().await;
+    let mut models: Vec<ModelSpec> = ids.iter().map(|id| hearing(id)).collect();
+    models.push(chat_model("talks"));
+    room.models
+        .create_provider(room.org, &room.actor, new_provider("own", &upstream.openai_base(), models))
+        .await
+        .unwrap();
+    room
+}
+
+#[tokio::test]
+async fn the_real_form_travels_and_its_text_comes_back() {
+    let upstream = FakeUpstream::start().await;
+    let room = room_with(&upstream, &["ears"]).await;
+    let (target, transcript) = hear(&room).await.unwrap();
+    assert_eq!((target.as_str(), transcript.text.as_str()), ("own/ears", "[0:00] I heard 18 bytes."));
+    assert_eq!(transcript.seconds, Some(1.5));
+    let sent = upstream.requests().pop().unwrap();
+    assert_eq!(sent.path, "/v1/audio/transcriptions");
+    assert_eq!(sent.key.as_deref(), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(
+        sent.body,
+        json!({ "model": "ears", "response_format": "verbose_json", "fileName": "recording.wav", "fileType": "audio/wav", "fileSize": 18, "fileText": "RIFF pretend sound" })
+    );
+    assert!(sent.headers.contains_key("content-length"), "strict servers refuse chunks");
+    assert!(room.models.chat_models(room.org).await.unwrap().iter().all(|model| model.id == "talks"));
+}
+
+#[tokio::test]
+async fn a_model_without_times_is_asked_again_and_refusals_keep_their_words() {
+    let upstream = FakeUpstream::start().await;
+    let room = room_with(&upstream, &["ears"]).await;
+    upstream.push_transcription(Reply::refusal(
+        400,
+        "unsupported_value",
+        "response_format 'verbose_json' is not compatible with this model.",
+    ));
+    assert_eq!(hear(&room).await.unwrap().1.text, "I heard 18 bytes.");
+    upstream.push_transcription(Reply::refusal(
+        413,
+        "request_too_large",
+        "Maximum content size limit (26214400) exceeded",
+    ));
+    assert!(matches!(hear(&room).await, Err(TranscribeError::Refused(words)) if words.contains("26214400")));
+    upstream.push_transcription(Reply::refusal(429, "rate_limit_exceeded", "Slow down"));
+    assert!(matches!(hear(&room).await, Err(TranscribeError::Upstream(_))));
+}
+
+#[tokio::test]
+async fn automatic_takes_the_first_and_a_lost_pin_is_reported_not_replaced() {
+    let upstream = FakeUpstream::start().await;
+    let room = room_with(&upstream, &["first", "second"]).await;
+    let (models, org, actor) = (&room.models, room.org, &room.actor);
+    assert_eq!(models.transcription_target(org).await.unwrap(), "own/first");
+    let pin = |model: &str| Some(TranscriptionPin { provider_slug: "own".into(), model: model.into() });
+    let unknown = models.set_transcription(org, actor, pin("talks")).await.unwrap_err();
+    assert_eq!(unknown.code, Code::TranscriptionModelUnavailable);
+    models.set_transcription(org, actor, pin("second")).await.unwrap();
+    assert_eq!(hear(&room).await.unwrap().0, "own/second");
+    let used = models.delete_provider(org, actor, "own", 1).await.unwrap_err();
+    assert_eq!(used.code, Code::ProviderInUse);
+
+    let credential = models.provider(org, "own").await.unwrap().credentials.remove(0);
+    let narrow = CredentialChange {
+        version: credential.version,
+        model_allowlist: Some(vec!["first".into()]),
+        ..CredentialChange::default()
+    };
+    models.change_credential(org, actor, credential.id, narrow).await.unwrap();
+    assert_eq!(
+        models.transcription_state(org).await.unwrap(),
+        TranscriptionState::PinUnavailable(pin("second").unwrap())
+    );
+    assert!(matches!(hear(&room).await, Err(TranscribeError::PinUnavailable { model }) if model == "second"));
+    models.set_transcription(org, actor, None).await.unwrap();
+    assert_eq!(hear(&room).await.unwrap().0, "own/first");
+    let (action, details) = room.audit().await.pop().unwrap();
+    assert_eq!((action.as_str(), details["before"]["model"].as_str()), ("transcription.set", Some("second")));
+    assert!(details["after"].is_null());
+}
+
+#[tokio::test]
+async fn without_a_model_nothing_is_called() {
+    let upstream = FakeUpstream::start().await;
+    let room = room_with(&upstream, &[]).await;
+    assert_eq!(room.models.transcription_state(room.org).await.unwrap(), TranscriptionState::Missing);
+    assert!(matches!(hear(&room).await, Err(TranscribeError::NoModel)));
+    assert!(upstream.requests().is_empty());
+}
