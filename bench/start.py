@@ -26,6 +26,7 @@ PROGRAM = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "target/rele
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 9
 # Each one needs 19 MiB for its password; none of that may stay.
 SIGN_INS = 8
+DOCUMENTS = 100
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -63,12 +64,43 @@ def pg_ctl(cluster, *arguments):
     return time.perf_counter() - begun
 
 
-def sign(port, door, **more):
+def call(port, method, path, body=None, **headers):
+    """The cookie that an answer sets, if any, and its body."""
     site = f"http://localhost:{port}"
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(site + path, data, {"content-type": "application/json", "origin": site, **headers}, method=method)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        text = answer.read()
+        return answer.headers.get("set-cookie", "").split(";")[0], json.loads(text) if text else None
+
+
+def sign(port, door, **more):
     body = {"email": "bench@example.com", "password": "Harbour-lantern-42", **more}
-    request = urllib.request.Request(f"{site}/api/auth/{door}/email", json.dumps(body).encode(),
-                                     {"content-type": "application/json", "origin": site})
-    urllib.request.urlopen(request, timeout=30).read()
+    return call(port, "POST", f"/api/auth/{door}/email", body)[0]
+
+
+def index_documents(port):
+    """Uploads DOCUMENTS texts of some pages each and waits until the last one is indexed."""
+    cookie = {"cookie": sign(port, "sign-in")}
+    org = call(port, "POST", "/api/app/organizations", {"name": "Bench"}, **cookie)[1]["id"]
+    key = call(port, "POST", f"/api/app/api-keys?orgId={org}", {"name": "bench", "expiresInDays": 1}, **cookie)[1]["key"]
+    bearer, waiting = {"authorization": f"Bearer {key}"}, []
+    words = "harbour lantern invoice meadow quarterly bridge copper letter warranty engine".split()
+    for number in range(DOCUMENTS):
+        text = "".join(f"Paragraph {line} of file {number}: " + " ".join(words[(line * n + number) % 10] for n in range(1, 60)) + ".\n\n"
+                       for line in range(60)).encode()
+        upload = {"fileName": f"file {number}.txt", "contentType": "text/plain", "size": len(text)}
+        slot = call(port, "POST", f"/api/app/uploads?orgId={org}", upload, **cookie)[1]
+        put = urllib.request.Request(slot["url"], text, slot["headers"], method=slot["method"])
+        urllib.request.urlopen(put, timeout=30).read()
+        waiting.append(call(port, "POST", "/api/v1/documents", {"fileId": slot["fileId"]}, **bearer)[1]["id"])
+    while waiting:
+        # Slow enough for the limit of requests.
+        time.sleep(0.5)
+        if call(port, "GET", f"/api/v1/documents/{waiting[0]}", **bearer)[1]["indexing"]["status"] == "completed":
+            waiting.pop(0)
+            continue
+        time.sleep(0.5)
 
 
 def resident_mib(pid):
@@ -112,6 +144,11 @@ def main():
             sign(port, "sign-in")
         time.sleep(10)
         print(f"resident memory, {SIGN_INS} sign-ins and 10 s idle: {resident_mib(tale.pid):.0f} MiB (bound 80)")
+        index_documents(port)
+        for _ in range(SIGN_INS):
+            sign(port, "sign-in")
+        time.sleep(10)
+        print(f"resident memory, {DOCUMENTS} documents and {SIGN_INS} more sign-ins later: {resident_mib(tale.pid):.0f} MiB (bound 80)")
         before = cpu_ms(tale.pid)
         time.sleep(20)
         print(f"CPU while idle: {(cpu_ms(tale.pid) - before) / 20:.1f} ms per second")

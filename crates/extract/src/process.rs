@@ -143,6 +143,8 @@ impl ExtractProcess {
         let mut command = Command::new(&program.program);
         command.args(program.subcommand).arg(kind.name()).arg(path);
         command.env_clear().current_dir("/").kill_on_drop(true);
+        // The program's allocator would claim a gigabyte ahead, beyond the child's limit.
+        command.env("MIMALLOC_ARENA_RESERVE", "0");
         if let Some(dir) = &program.scratch {
             command.env("TMPDIR", dir);
         }

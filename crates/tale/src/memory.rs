@@ -1,28 +1,29 @@
-//! How the process gives memory back.
+//! The program's allocator, and how it gives memory back.
+//!
+//! The system's allocator leaves holes between what ten thousand streams keep and the buffers their
+//! connections gave back: 13 KiB for a stream that uses 3. mimalloc keeps sizes apart and gives the
+//! pages of what was freed back (`bench/events.md`, `bench/start.md`).
 
-/// Allocations of this size and more get memory of their own, in bytes.
-#[cfg(target_env = "gnu")]
-const OWN_MEMORY: libc::c_int = 256 * 1024;
+/// Allocates for the whole program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Makes large allocations go back to the system when they are freed.
+/// `mi_option_arena_purge_mult`: how much longer than small pages a large block waits before it goes
+/// back, as a factor. Its number is fixed in `mimalloc.h`; the binding names only some options.
+const ARENA_PURGE_MULT: libmimalloc_sys::mi_option_t = 24;
+
+/// Makes large blocks go back to the system as they are freed.
 ///
-/// The C library raises its threshold for that with every large allocation that is freed, so that
-/// the 19 MiB of one password hash, or the buffers of one index writer, would stay with whichever
-/// thread they were needed on: 250 MiB after ten sign-ins and a hundred documents, where 40 MiB
-/// are in use (`bench/start.md`). Call it before other threads start.
-#[cfg(target_env = "gnu")]
+/// They would wait for a later allocation of that size to look after them, which an idle program
+/// does not make: the 19 MiB of a password hash would stay with the threads it was needed on. Call
+/// it before other threads start.
 #[expect(unsafe_code, reason = "the setting has no other door than this function of the C library")]
 pub(crate) fn give_back() {
-    // SAFETY: `mallopt` takes two numbers, keeps no pointer and is called before any thread starts.
-    let _accepted = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_MEMORY) };
+    // SAFETY: takes two numbers, keeps no pointer and is called before any thread starts.
+    unsafe { libmimalloc_sys::mi_option_set(ARENA_PURGE_MULT, 0) };
 }
 
-/// Other C libraries do not keep large allocations.
-#[cfg(not(target_env = "gnu"))]
-pub(crate) fn give_back() {}
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
