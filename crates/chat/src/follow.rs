@@ -83,6 +83,7 @@ impl Chat {
                 loop {
                     match events.recv().await {
                         Ok(event) => {
+                            let event = Arc::unwrap_or_clone(event);
                             let over = matches!(event, TurnEvent::Settled { .. });
                             yield event;
                             if over {

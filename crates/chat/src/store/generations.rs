@@ -21,30 +21,6 @@ pub(crate) struct GenerationRow {
     pub heartbeat_at: DateTime<Utc>,
 }
 
-/// Takes the chat's one place for a turn. `false` when another turn holds it.
-pub(crate) async fn claim(
-    conn: &mut PgConnection,
-    org: OrgId,
-    thread: ThreadId,
-    message: MessageId,
-    owner: Uuid,
-    now: DateTime<Utc>,
-) -> sqlx::Result<bool> {
-    let done = sqlx::query(
-        "INSERT INTO app.generations (thread_id, org_id, message_id, owner, status, created_at, heartbeat_at)
-         VALUES ($1, $2, $3, $4, 'queued', $5, clock_timestamp())
-         ON CONFLICT (thread_id) DO NOTHING",
-    )
-    .bind(thread)
-    .bind(org)
-    .bind(message)
-    .bind(owner)
-    .bind(now)
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected() == 1)
-}
-
 pub(crate) async fn find(conn: &mut PgConnection, org: OrgId, thread: ThreadId) -> sqlx::Result<Option<GenerationRow>> {
     sqlx::query_as(
         "SELECT org_id, thread_id, message_id, status, cancel_requested, parts, usage, heartbeat_at
@@ -71,28 +47,29 @@ pub(crate) async fn request_cancel(
     .await
 }
 
-/// The heartbeat of all turns of one process in one statement, across organizations, with what
-/// they have streamed. Returns the chats whose turn shall stop.
-pub(crate) async fn beat(
-    conn: &mut PgConnection,
-    owner: Uuid,
-    threads: &[ThreadId],
-    statuses: &[&str],
-    parts: &[Option<Json<Vec<Part>>>],
-) -> sqlx::Result<Vec<ThreadId>> {
-    let threads: Vec<Uuid> = threads.iter().map(|id| id.0).collect();
-    let statuses: Vec<String> = statuses.iter().map(|text| (*text).to_owned()).collect();
+/// What a heartbeat writes, one entry a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Beats {
+    pub threads: Vec<Uuid>,
+    pub statuses: Vec<&'static str>,
+    /// The parts as JSON; nothing when they are stored as they are.
+    pub parts: Vec<Option<String>>,
+}
+
+/// The heartbeat of turns of one process in one statement, across organizations, with what they
+/// have streamed. Returns the chats whose turn shall stop.
+pub(crate) async fn beat(conn: &mut PgConnection, owner: Uuid, beats: Beats) -> sqlx::Result<Vec<ThreadId>> {
     let rows: Vec<(ThreadId, bool)> = sqlx::query_as(
         "UPDATE app.generations g
-            SET heartbeat_at = clock_timestamp(), status = beat.status, parts = COALESCE(beat.parts, g.parts)
-           FROM unnest($2::uuid[], $3::text[], $4::jsonb[]) AS beat (thread_id, status, parts)
+            SET heartbeat_at = clock_timestamp(), status = beat.status, parts = COALESCE(beat.parts::jsonb, g.parts)
+           FROM unnest($2::uuid[], $3::text[], $4::text[]) AS beat (thread_id, status, parts)
           WHERE g.thread_id = beat.thread_id AND g.owner = $1
       RETURNING g.thread_id, g.cancel_requested",
     )
     .bind(owner)
-    .bind(threads)
-    .bind(statuses)
-    .bind(parts)
+    .bind(beats.threads)
+    .bind(beats.statuses)
+    .bind(beats.parts)
     .fetch_all(conn)
     .await?;
     Ok(rows.into_iter().filter(|(_, cancel)| *cancel).map(|(thread, _)| thread).collect())

@@ -5,18 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::types::Json;
 use tale_core::ids::{MessageId, ThreadId};
 use tale_db::hints::{self, Hint, Topic};
 use tokio_util::sync::CancellationToken;
 
 use crate::parts::readable;
 use crate::service::Inner;
+use crate::store::generations::Beats;
 use crate::store::{generations, messages, threads};
+use crate::turn::live::LiveTurn;
 
 /// How often a process writes the state of its turns: also how late a stop from another process
 /// arrives, and how much text a crash can lose.
 const BEAT: Duration = Duration::from_secs(1);
+
+/// Bytes of JSON after which a statement of the heartbeat is full.
+const SLICE: usize = 256 * 1024;
 
 /// Beats between two looks for turns without a process.
 const BEATS_PER_LOOK: u32 = 5;
@@ -55,23 +59,49 @@ pub(crate) async fn run(chat: Arc<Inner>, stop: CancellationToken) {
     }
 }
 
-/// Writes the state of all turns of this process and obeys stops that came in elsewhere.
+/// Writes the state of all turns of this process and obeys stops that came in elsewhere: a statement
+/// for every [`SLICE`] of text, so that a beat needs the memory of one slice, however many turns run.
 pub(crate) async fn beat(chat: &Inner) -> sqlx::Result<()> {
     let turns = chat.live.all();
-    if turns.is_empty() {
-        return Ok(());
-    }
-    let states: Vec<_> = turns.iter().map(|turn| turn.take_dirty()).collect();
-    let ids: Vec<ThreadId> = turns.iter().map(|turn| turn.thread).collect();
-    let statuses: Vec<&str> = states.iter().map(|(status, _)| status.text()).collect();
-    let parts: Vec<_> = states.into_iter().map(|(_, parts)| parts.map(Json)).collect();
-    let mut conn = chat.db.acquire().await?;
-    for thread in generations::beat(&mut conn, chat.owner, &ids, &statuses, &parts).await? {
-        if let Some(turn) = turns.iter().find(|turn| turn.thread == thread) {
+    let mut rest = turns.as_slice();
+    while !rest.is_empty() {
+        let (slice, beats) = take_slice(rest);
+        rest = &rest[slice.len()..];
+        let stopped = match write(chat, beats).await {
+            Ok(stopped) => stopped,
+            Err(error) => {
+                slice.iter().for_each(|turn| turn.put_back());
+                return Err(error);
+            }
+        };
+        for turn in slice.iter().filter(|turn| stopped.contains(&turn.thread)) {
             turn.cancel.cancel();
         }
     }
     Ok(())
+}
+
+/// The first turns whose changed parts make up a slice, and what to write of them.
+fn take_slice(turns: &[Arc<LiveTurn>]) -> (&[Arc<LiveTurn>], Beats) {
+    let mut beats = Beats::default();
+    let (mut bytes, mut count) = (0, 0);
+    for turn in turns {
+        let (status, parts) = turn.take_dirty();
+        bytes += parts.as_ref().map_or(0, String::len);
+        beats.threads.push(turn.thread.0);
+        beats.statuses.push(status.text());
+        beats.parts.push(parts);
+        count += 1;
+        if bytes >= SLICE {
+            break;
+        }
+    }
+    (&turns[..count], beats)
+}
+
+async fn write(chat: &Inner, beats: Beats) -> sqlx::Result<Vec<ThreadId>> {
+    let mut conn = chat.db.acquire().await?;
+    generations::beat(&mut conn, chat.owner, beats).await
 }
 
 /// The turns that looked dead at the last look, by the beat they showed.

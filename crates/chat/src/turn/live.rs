@@ -2,7 +2,7 @@
 //!
 //! A listener takes a snapshot and a receiver under the same lock under which deltas are applied
 //! and sent, so it sees every delta exactly once, whenever it joins. One turn holds its parts and
-//! a ring of [`EVENT_BUFFER`] events; a listener that falls further behind gets a fresh snapshot.
+//! a ring of [`EVENT_BUFFER`] places; a listener that falls further behind gets a fresh snapshot.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::parts::{Part, Status};
 
-/// Events kept for slow listeners of one turn.
-const EVENT_BUFFER: usize = 256;
+/// Events kept for slow listeners of one turn. A place costs 40 bytes, and its event is gone once
+/// everybody has it.
+const EVENT_BUFFER: usize = 128;
 
 /// How far a turn in flight is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +98,7 @@ pub(crate) struct LiveTurn {
     pub message: MessageId,
     pub cancel: CancellationToken,
     state: Mutex<LiveState>,
-    events: broadcast::Sender<TurnEvent>,
+    events: broadcast::Sender<Arc<TurnEvent>>,
 }
 
 #[derive(Debug)]
@@ -144,7 +145,7 @@ impl LiveTurn {
     }
 
     /// A snapshot and everything after it.
-    pub(crate) fn listen(&self) -> (TurnEvent, broadcast::Receiver<TurnEvent>) {
+    pub(crate) fn listen(&self) -> (TurnEvent, broadcast::Receiver<Arc<TurnEvent>>) {
         let state = self.lock();
         let receiver = self.events.subscribe();
         (self.snapshot_of(&state), receiver)
@@ -168,11 +169,25 @@ impl LiveTurn {
         Timing { started_at: state.started_at, first_token_at: state.first_token_at }
     }
 
-    /// The status and, when something changed since the last call, the parts.
-    pub(crate) fn take_dirty(&self) -> (TurnStatus, Option<Vec<Part>>) {
+    /// The status and, when something changed since the last call, the parts as JSON: written
+    /// straight from the state, because a copy of every running answer once a second is memory.
+    pub(crate) fn take_dirty(&self) -> (TurnStatus, Option<String>) {
         let mut state = self.lock();
         let changed = std::mem::take(&mut state.dirty);
-        (state.status, changed.then(|| state.parts.clone()))
+        // Parts have no map with other keys than text, so they always are JSON.
+        (state.status, changed.then(|| serde_json::to_string(&state.parts).ok()).flatten())
+    }
+
+    /// What [`LiveTurn::take_dirty`] gave out was not stored: the next call gives it out again.
+    pub(crate) fn put_back(&self) {
+        self.lock().dirty = true;
+    }
+
+    fn tell(&self, event: TurnEvent) {
+        // Nobody listening is fine: the parts are the state.
+        if self.events.receiver_count() > 0 {
+            let _ = self.events.send(Arc::new(event));
+        }
     }
 
     /// The model is about to be called.
@@ -180,9 +195,7 @@ impl LiveTurn {
         let mut state = self.lock();
         state.status = TurnStatus::Streaming;
         state.started_at = Some(now);
-        let snapshot = self.snapshot_of(&state);
-        // Nobody listening is fine: the parts are the state.
-        let _ = self.events.send(snapshot);
+        self.tell(self.snapshot_of(&state));
     }
 
     /// A new model call begins: its text does not join the text of the call before.
@@ -213,7 +226,7 @@ impl LiveTurn {
         }
         state.dirty = true;
         let index = state.parts.len() - 1;
-        let _ = self.events.send(TurnEvent::Delta { message: self.message, kind, index, text: text.into() });
+        self.tell(TurnEvent::Delta { message: self.message, kind, index, text: text.into() });
     }
 
     /// Keeps what the provider wants back, beside the reasoning it belongs to.
@@ -232,7 +245,7 @@ impl LiveTurn {
         state.dirty = true;
         state.parts.push(part.clone());
         let index = state.parts.len() - 1;
-        let _ = self.events.send(TurnEvent::Part { message: self.message, index, part: Arc::new(part.public()) });
+        self.tell(TurnEvent::Part { message: self.message, index, part: Arc::new(part.public()) });
     }
 
     /// Completes a call that was announced while it was written, or adds it.
@@ -254,12 +267,12 @@ impl LiveTurn {
                 state.parts.len() - 1
             }
         };
-        let _ = self.events.send(TurnEvent::Part { message: self.message, index, part: Arc::new(part.public()) });
+        self.tell(TurnEvent::Part { message: self.message, index, part: Arc::new(part.public()) });
     }
 
     /// The turn is over and stored.
     pub(crate) fn settled(&self, status: Status) {
-        let _ = self.events.send(TurnEvent::Settled { message: self.message, status });
+        self.tell(TurnEvent::Settled { message: self.message, status });
     }
 }
 
@@ -310,8 +323,9 @@ mod tests {
         turn.append(DeltaKind::Text, "lo", now);
         let TurnEvent::Snapshot { parts, .. } = snapshot else { panic!("no snapshot") };
         assert_eq!(*parts, [Part::text("Hel")]);
-        let TurnEvent::Delta { index: 0, text, .. } = events.try_recv().unwrap() else { panic!("no delta") };
-        assert_eq!(&*text, "lo");
+        let event = events.try_recv().unwrap();
+        let TurnEvent::Delta { index: 0, text, .. } = &*event else { panic!("no delta") };
+        assert_eq!(&**text, "lo");
         assert_eq!(turn.parts(), [Part::text("Hello")]);
     }
 

@@ -1,8 +1,8 @@
 //! A turn: from an accepted message to a settled reply.
 //!
 //! It runs detached from the connection that started it. While it runs, its parts live in
-//! [`live::LiveTurn`]; once a second the process writes the state of all its turns in one
-//! statement, which is their heartbeat, too ([`heartbeat`]). The end is one transaction.
+//! [`live::LiveTurn`]; once a second the process writes the state of all its turns, a slice of
+//! them in each statement, which is their heartbeat, too ([`heartbeat`]). The end is one transaction.
 //! A turn whose process is gone is settled as failed by whoever notices ([`heartbeat::reap`]).
 
 pub(crate) mod citations;

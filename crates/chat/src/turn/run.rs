@@ -1,9 +1,10 @@
 //! The tool loop of one turn (CHT-71 … CHT-79).
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
-use futures::StreamExt;
 use futures::future::join_all;
+use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tale_core::ids::UserId;
 use tale_identity::Caller;
@@ -58,22 +59,23 @@ pub(crate) async fn run(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPlan) {
         ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX), "turn ended"
     );
     let answered = ending.status == Status::Complete;
-    super::settle::settle(&chat, &turn, plan.user, ending, &book).await;
+    Box::pin(super::settle::settle(&chat, &turn, plan.user, ending, &book)).await;
     if answered && plan.untitled {
-        super::title::generate(&chat, &turn, &plan).await;
+        Box::pin(super::title::generate(&chat, &turn, &plan)).await;
     }
 }
 
 /// [`run`], with a panic turned into a failed reply: nothing may leave a turn without an end.
 pub(crate) async fn guarded(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPlan) {
-    let (held, user) = (turn.clone(), plan.user);
-    if let Err(error) = tokio::spawn(run(chat.clone(), turn, plan)).await {
-        tracing::error!(message = %held.message, %error, "a turn panicked");
+    let user = plan.user;
+    let running = AssertUnwindSafe(run(chat.clone(), turn.clone(), plan)).catch_unwind();
+    if running.await.is_err() {
+        tracing::error!(message = %turn.message, "a turn panicked");
         let ending = Ending::failed(
             ModelErrorCode::Generic,
             "The reply could not be finished because of a fault on our side.".to_owned(),
         );
-        super::settle::settle(&chat, &held, user, ending, &Book::default()).await;
+        Box::pin(super::settle::settle(&chat, &turn, user, ending, &Book::default())).await;
     }
 }
 
@@ -96,12 +98,16 @@ async fn admitted<'a>(chat: &'a Inner, turn: &LiveTurn) -> Option<tokio::sync::S
 }
 
 async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, book: &mut Book) -> Ending {
-    let read = async { tokio::try_join!(history::load(chat, turn, plan), chat.identity.preferences(&plan.caller)) };
+    // What is only needed for a moment lives in boxes: a turn keeps its largest state for as long as
+    // it streams.
+    let read = Box::pin(async {
+        tokio::try_join!(history::load(chat, turn, plan), chat.identity.preferences(&plan.caller))
+    });
     let read = tokio::select! {
         () = turn.cancel.cancelled() => return Ending::cancelled(),
         read = read => read,
     };
-    let (history, preferences) = match read {
+    let (mut history, preferences) = match read {
         Ok(read) => read,
         Err(problem) => return Ending::failed(ModelErrorCode::Generic, problem.message.into_owned()),
     };
@@ -116,7 +122,8 @@ async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, book: &mut 
     for round in 0..MAX_ROUNDS {
         book.rounds = round + 1;
         let last = round + 1 == MAX_ROUNDS;
-        let mut blocks = history.clone();
+        // Without tools this round is the only one.
+        let mut blocks = if tools { history.clone() } else { std::mem::take(&mut history) };
         blocks.push(Block::new(assistant_messages(&turn.parts(), true)));
         let (messages, dropped) = fit(blocks, budget);
         book.dropped = dropped;
@@ -139,7 +146,7 @@ async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, book: &mut 
             let silent = !spoken.spoke;
             return Ending::complete(finish_text(spoken.finish), last && silent && round > 0);
         }
-        if let Some(ending) = call_tools(chat, turn, plan, spoken, book).await {
+        if let Some(ending) = Box::pin(call_tools(chat, turn, plan, spoken, book)).await {
             return ending;
         }
     }

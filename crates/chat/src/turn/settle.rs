@@ -80,13 +80,8 @@ impl Ending {
 
 /// Stores the end and tells everybody. A database that is away is waited for.
 pub(crate) async fn settle(chat: &Inner, turn: &LiveTurn, user: UserId, ending: Ending, book: &Book) {
-    let mut parts = turn.parts();
-    // A call that was announced but never completed says nothing.
-    parts.retain(|part| !matches!(part, Part::ToolCall { input: serde_json::Value::Null, .. }));
-    let citations = book.citations.lock().unwrap_or_else(std::sync::PoisonError::into_inner).resolve(&parts);
-    parts.extend(citations);
     let (mut pause, mut refusals) = (RETRY_MIN, 0);
-    while let Err(error) = store(chat, turn, user, &ending, book, &parts).await {
+    while let Err(error) = store(chat, turn, user, &ending, book).await {
         if pause == RETRY_MIN {
             tracing::warn!(thread = %turn.thread, message = %turn.message, %error, "the end of a turn could not be stored, trying until it can");
         }
@@ -101,6 +96,16 @@ pub(crate) async fn settle(chat: &Inner, turn: &LiveTurn, user: UserId, ending: 
     }
     chat.live.remove(turn);
     turn.settled(ending.status);
+}
+
+/// The parts of the reply as they stay.
+fn final_parts(turn: &LiveTurn, book: &Book) -> Vec<Part> {
+    let mut parts = turn.parts();
+    // A call that was announced but never completed says nothing.
+    parts.retain(|part| !matches!(part, Part::ToolCall { input: serde_json::Value::Null, .. }));
+    let citations = book.citations.lock().unwrap_or_else(std::sync::PoisonError::into_inner).resolve(&parts);
+    parts.extend(citations);
+    parts
 }
 
 /// Whether the database understood and said no. Lost connections, shutdowns, full disks and
@@ -119,7 +124,6 @@ async fn store(
     user: UserId,
     ending: &Ending,
     book: &Book,
-    parts: &[Part],
 ) -> sqlx::Result<bool> {
     let now = chat.clock.now();
     let timing = turn.timing();
@@ -128,6 +132,8 @@ async fn store(
         // Somebody else settled it while we could not be heard.
         return Ok(false);
     }
+    // Copied only now: of turns that wait for a connection nothing is held twice.
+    let parts = &final_parts(turn, book);
     messages::settle(
         &mut tx,
         turn.org,
