@@ -39,17 +39,32 @@ impl Chat {
             return Err(Problem::new(Code::Draining, "The server is restarting. Send the message again in a moment.")
                 .retry_after(Duration::from_secs(3)));
         }
-        if let SendTo::Thread(id) = to {
-            let mut conn = inner.db.acquire().await?;
-            let thread = threads::find(&mut conn, owner.org, owner.user, id).await?.ok_or_else(not_found)?;
-            writable(thread.archived_at.is_some())?;
+        let open = open_thread(inner, owner, to);
+        let judged = async {
+            let content = checked_content(request)?;
+            let files = checked_attachments(inner, owner, &request.attachments, most).await?;
+            let model = choose(inner, owner, request, &content, &files).await?;
+            checked_output(&model, request.max_output_tokens)?;
+            Ok::<_, Problem>(Checked { content, files, model })
+        };
+        if request.attachments.is_empty() {
+            // Nothing of this writes, so both are asked for at once and judged in their order.
+            let (open, judged) = tokio::join!(open, judged);
+            open?;
+            judged
+        } else {
+            open.await?;
+            judged.await
         }
-        let content = checked_content(request)?;
-        let files = checked_attachments(inner, owner, &request.attachments, most).await?;
-        let model = choose(inner, owner, request, &content, &files).await?;
-        checked_output(&model, request.max_output_tokens)?;
-        Ok(Checked { content, files, model })
     }
+}
+
+/// Whether the chat is there and can be written in.
+async fn open_thread(inner: &Inner, owner: &Owner, to: SendTo) -> Result<(), Problem> {
+    let SendTo::Thread(id) = to else { return Ok(()) };
+    let mut conn = inner.db.acquire().await?;
+    let thread = threads::find(&mut conn, owner.org, owner.user, id).await?.ok_or_else(not_found)?;
+    writable(thread.archived_at.is_some())
 }
 
 pub(crate) fn writable(archived: bool) -> Result<(), Problem> {

@@ -14,10 +14,10 @@ use crate::admission::{Checked, effort_text, writable};
 use crate::message;
 use crate::parts::{Part, readable};
 use crate::service::{Chat, Owner};
-use crate::store::messages::NewPair;
+use crate::store::opening::{self, Opening};
 use crate::store::threads::NewThread;
 use crate::store::{deferred, generations, messages, threads};
-use crate::thread::{announce, in_progress, not_found};
+use crate::thread::{announcement, in_progress, not_found};
 use crate::turn::live::LiveTurn;
 use crate::turn::run::{self, TurnPlan};
 
@@ -357,7 +357,7 @@ impl Chat {
                 held.parent_id
             }
         };
-        let pair = NewPair {
+        let opening = Opening {
             question: accepted.user_message_id,
             reply: accepted.message_id,
             org: owner.org,
@@ -367,15 +367,16 @@ impl Chat {
             search_text: &readable(parts),
             model: &accepted.model,
             provider_slug: &accepted.provider_slug,
+            effort: request.effort.map(effort_text),
+            owner: inner.owner,
+            hints: &announcement(owner, thread),
             now,
         };
-        messages::insert_pair(&mut tx, &pair).await?;
-        if !generations::claim(&mut tx, owner.org, thread, accepted.message_id, inner.owner, now).await? {
+        if !opening::open(&mut tx, &opening).await? {
             return Err(in_progress());
         }
         // Before the commit, because its hint makes tabs look for the turn at once.
         inner.live.insert(turn.clone());
-        threads::touch(&mut tx, owner.org, thread, accepted.message_id, request.effort.map(effort_text), now).await?;
         if !held.is_empty() {
             Knowledge::hold_attachments(&mut tx, &owner.caller, thread, held).await?;
         }
@@ -397,7 +398,6 @@ impl Chat {
             )
             .await?;
         }
-        announce(&mut tx, owner, thread).await?;
         tx.commit().await?;
         Ok(row.title.is_none())
     }

@@ -136,8 +136,12 @@ pub(crate) fn checked_title(title: &str) -> Result<String, Problem> {
 
 /// Tells the owner's tabs that a chat changed.
 pub(crate) async fn announce(conn: &mut PgConnection, owner: &Owner, id: ThreadId) -> sqlx::Result<()> {
-    let hint = |topic| Hint { org: owner.org, topic, id: Some(id.0), user: Some(owner.user) };
-    hints::notify_all(conn, &[hint(Topic::Thread), hint(Topic::Threads)]).await
+    hints::notify_all(conn, &announcement(owner, id)).await
+}
+
+/// The hints of a change in one of the owner's chats.
+pub(crate) fn announcement(owner: &Owner, id: ThreadId) -> [Hint; 2] {
+    [Topic::Thread, Topic::Threads].map(|topic| Hint { org: owner.org, topic, id: Some(id.0), user: Some(owner.user) })
 }
 
 pub(crate) async fn record(

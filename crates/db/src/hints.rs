@@ -23,7 +23,7 @@ use uuid::Uuid;
 use crate::channels::{ChannelEvent, ChannelListener};
 
 /// The notification channel that carries hints.
-const CHANNEL: &str = "tale_hints";
+pub const CHANNEL: &str = "tale_hints";
 /// Hints one subscriber may lag behind before it is told to resync.
 pub const BACKLOG: usize = 64;
 
@@ -107,14 +107,20 @@ pub async fn notify(conn: &mut PgConnection, hint: &Hint) -> Result<(), sqlx::Er
 /// # Errors
 /// The database's, when the statement fails.
 pub async fn notify_all(conn: &mut PgConnection, hints: &[Hint]) -> Result<(), sqlx::Error> {
-    let payloads: Result<Vec<String>, _> = hints.iter().map(serde_json::to_string).collect();
-    let payloads = payloads.map_err(|error| sqlx::Error::Encode(error.into()))?;
     sqlx::query("SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload")
         .bind(CHANNEL)
-        .bind(payloads)
+        .bind(payloads(hints)?)
         .execute(conn)
         .await?;
     Ok(())
+}
+
+/// The payloads of several hints, for a statement that sends them on [`CHANNEL`] beside other work.
+///
+/// # Errors
+/// When a hint cannot be written as JSON.
+pub fn payloads(hints: &[Hint]) -> Result<Vec<String>, sqlx::Error> {
+    hints.iter().map(serde_json::to_string).collect::<Result<_, _>>().map_err(|error| sqlx::Error::Encode(error.into()))
 }
 
 /// What a subscriber sees.

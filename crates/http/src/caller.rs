@@ -79,10 +79,13 @@ fn signed_out() -> Problem {
     Problem::new(Code::Unauthorized, "You are not signed in, or the session has ended. Sign in and try again.")
 }
 
+fn is_background(parts: &Parts) -> bool {
+    parts.headers.contains_key(BACKGROUND_HEADER) || parts.uri.path() == "/events"
+}
+
 async fn principal(app: &App, parts: &Parts) -> Result<Option<SessionPrincipal>, Problem> {
     let Some(token) = session_token(&parts.headers) else { return Ok(None) };
-    let background = parts.headers.contains_key(BACKGROUND_HEADER) || parts.uri.path() == "/events";
-    match app.identity.authenticate_session(token, background).await {
+    match app.identity.authenticate_session(token, is_background(parts)).await {
         Ok(principal) => Ok(Some(principal)),
         Err(problem) if problem.code == Code::Unauthorized => Ok(None),
         Err(problem) => Err(problem),
@@ -112,13 +115,21 @@ impl FromRequestParts<App> for Member {
     type Rejection = HttpProblem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
-        let Signed(principal) = Signed::from_request_parts(parts, app).await?;
+        check_origin(app, parts)?;
         let org = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
             .find(|(name, _)| name == "orgId")
             .map(|(_, value)| value.parse::<OrgId>())
             .transpose()
-            .map_err(|_| Problem::new(Code::OrgForbidden, "You are not a member of this organization."))?;
-        let caller = app.identity.caller_for_session(&principal, org).await?;
+            .map_err(|_| Problem::new(Code::OrgForbidden, "You are not a member of this organization."));
+        let token = session_token(&parts.headers).ok_or_else(signed_out)?;
+        let named = org.as_ref().copied().ok().flatten();
+        let (principal, caller) =
+            app.identity.authenticate_member(token, is_background(parts), named).await.map_err(|problem| {
+                if problem.code == Code::Unauthorized { signed_out() } else { problem }
+            })?;
+        tracing::Span::current().record("user", tracing::field::display(principal.user));
+        org?;
+        let caller = caller?;
         tracing::Span::current().record("org", tracing::field::display(caller.org));
         Ok(Self(caller))
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use secrecy::ExposeSecret;
-use sqlx::PgConnection;
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, Postgres};
 use tale_core::crypto::{hmac_sha256, random_token, sha256};
 use tale_core::ids::{OrgId, SessionId, UserId};
 use tale_core::{Actor, Code, Problem};
@@ -14,6 +15,7 @@ use crate::caller::{Caller, SessionPrincipal, Via};
 use crate::permissions::Role;
 use crate::service::{Device, Identity};
 use crate::store;
+use crate::store::sessions::SessionRow;
 use crate::trail::{self, Change};
 
 /// How long a session lives without being renewed (SES-2).
@@ -94,9 +96,42 @@ impl Identity {
     /// # Errors
     /// `UNAUTHORIZED` for an unknown, ended or idle session.
     pub async fn authenticate_session(&self, token: &str, background: bool) -> Result<SessionPrincipal, Problem> {
-        let now = self.now();
         let mut conn = self.0.db.acquire().await?;
         let row = store::sessions::by_token(&mut conn, &self.session_digest(token)).await?.ok_or_else(ended)?;
+        self.alive(conn, row, background).await
+    }
+
+    /// [`Identity::authenticate_session`] and [`Identity::caller_for_session`] in one look-up.
+    ///
+    /// # Errors
+    /// Theirs, in this order.
+    pub async fn authenticate_member(
+        &self,
+        token: &str,
+        background: bool,
+        org: Option<OrgId>,
+    ) -> Result<(SessionPrincipal, Result<Caller, Problem>), Problem> {
+        let mut conn = self.0.db.acquire().await?;
+        let row = store::sessions::member_by_token(&mut conn, &self.session_digest(token), org)
+            .await?
+            .ok_or_else(ended)?;
+        let membership = match (row.org_id, row.org_slug, row.org_role) {
+            (Some(id), Some(slug), Some(role)) => Some((id, slug, Role::try_from(role).map_err(Problem::internal)?)),
+            _ => None,
+        };
+        let principal = self.alive(conn, row.session, background).await?;
+        let caller = self.admit(&principal, org.or(principal.active_org), membership).await;
+        Ok((principal, caller))
+    }
+
+    /// Judges a session that was found, and notes its use.
+    async fn alive(
+        &self,
+        mut conn: PoolConnection<Postgres>,
+        row: SessionRow,
+        background: bool,
+    ) -> Result<SessionPrincipal, Problem> {
+        let now = self.now();
         if now >= row.expires_at {
             return Err(ended());
         }
@@ -133,29 +168,39 @@ impl Identity {
         principal: &SessionPrincipal,
         org: Option<OrgId>,
     ) -> Result<Caller, Problem> {
-        let Some(org) = org.or(principal.active_org) else {
-            return Err(Problem::new(Code::OrgForbidden, "No organization is chosen. Name one with `orgId`."));
+        let org = org.or(principal.active_org);
+        let membership = match org {
+            Some(org) => {
+                let mut conn = self.0.db.acquire().await?;
+                store::organizations::membership(&mut conn, org, principal.user).await?
+            }
+            None => None,
         };
-        let mut conn = self.0.db.acquire().await?;
-        let membership =
-            store::organizations::membership(&mut conn, org, principal.user).await?.ok_or_else(no_membership)?;
-        if membership.role == Role::Disabled {
+        self.admit(principal, org, membership.map(|held| (held.id, held.slug, held.role))).await
+    }
+
+    async fn admit(
+        &self,
+        principal: &SessionPrincipal,
+        org: Option<OrgId>,
+        membership: Option<(OrgId, String, Role)>,
+    ) -> Result<Caller, Problem> {
+        if org.is_none() {
+            return Err(Problem::new(Code::OrgForbidden, "No organization is chosen. Name one with `orgId`."));
+        }
+        let (org, org_slug, role) = membership.ok_or_else(no_membership)?;
+        if role == Role::Disabled {
             return Err(Problem::new(
                 Code::OrgForbidden,
                 "Your access to this organization is disabled. Ask an owner or admin of the organization.",
             ));
         }
         if principal.active_org != Some(org) && !principal.background {
+            let mut conn = self.0.db.acquire().await?;
             store::sessions::set_active_org(&mut conn, principal.session, org).await?;
             store::accounts::set_last_org(&mut conn, principal.user, org).await?;
         }
-        Ok(Caller {
-            org,
-            org_slug: membership.slug,
-            user: Some(principal.user),
-            role: membership.role,
-            via: Via::Session(principal.session),
-        })
+        Ok(Caller { org, org_slug, user: Some(principal.user), role, via: Via::Session(principal.session) })
     }
 
     /// The person as the caller of what they asked for earlier, with today's role; `None` when they are

@@ -25,6 +25,15 @@ pub(crate) struct CachedCatalog {
     models: Arc<Vec<ModelSpec>>,
 }
 
+/// Encrypted keys held in memory, at most.
+const MAX_CACHED_KEYS: usize = 1_024;
+
+/// The encrypted key of one version of a credential.
+pub(crate) struct SealedKey {
+    version: i64,
+    sealed: Arc<str>,
+}
+
 /// A chat model that can be used now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelEntry {
@@ -144,8 +153,10 @@ impl Models {
         model: &str,
         provider: Option<&str>,
     ) -> Result<ResolvedModel, Problem> {
+        // At once, on two connections: both precede the first token.
+        let (credentials, own) = tokio::try_join!(self.credentials_of(org), self.providers_of(org))?;
         let mut conn = self.inner.pool.acquire().await?;
-        let loaded = self.load(&mut conn, org).await?;
+        let loaded = self.assemble(&mut conn, org, credentials, own).await?;
         let serves = |one: &&Loaded| self.entries_of(one).any(|entry| entry.id == model);
         let one = match provider {
             Some(slug) => {
@@ -227,6 +238,24 @@ impl Models {
     pub(crate) async fn load(&self, conn: &mut PgConnection, org: OrgId) -> Result<Vec<Loaded>, Problem> {
         let credentials = store::credentials::list(conn, org).await?;
         let own = store::providers::list(conn, org).await?;
+        Ok(self.assemble(conn, org, credentials, own).await?)
+    }
+
+    async fn credentials_of(&self, org: OrgId) -> Result<Vec<Credential>, sqlx::Error> {
+        store::credentials::list(&mut *self.inner.pool.acquire().await?, org).await
+    }
+
+    async fn providers_of(&self, org: OrgId) -> Result<Vec<Provider>, sqlx::Error> {
+        store::providers::list(&mut *self.inner.pool.acquire().await?, org).await
+    }
+
+    async fn assemble(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        credentials: Vec<Credential>,
+        own: Vec<Provider>,
+    ) -> Result<Vec<Loaded>, sqlx::Error> {
         let shipped = catalog::shipped()
             .iter()
             .filter(|provider| credentials.iter().any(|credential| credential.provider_slug == provider.slug));
@@ -331,6 +360,37 @@ impl Models {
         Ok(Target { format: provider.api_format, dialect: provider.wire_dialect, base, secret, demo })
     }
 
+    /// The encrypted key of this version of a credential: read once, because a version never changes
+    /// its key. What was removed or disabled is not asked for any more.
+    async fn sealed(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        credential: &Credential,
+    ) -> Result<Arc<str>, sqlx::Error> {
+        let held = self
+            .inner
+            .sealed_keys
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&credential.id)
+            .filter(|held| held.version == credential.version)
+            .map(|held| held.sealed.clone());
+        if let Some(sealed) = held {
+            return Ok(sealed);
+        }
+        let Some((version, sealed)) = store::credentials::sealed_secret(conn, org, credential.id).await? else {
+            return Ok(Arc::default());
+        };
+        let sealed: Arc<str> = sealed.unwrap_or_default().into();
+        let mut cache = self.inner.sealed_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= MAX_CACHED_KEYS {
+            cache.clear();
+        }
+        cache.insert(credential.id, SealedKey { version, sealed: sealed.clone() });
+        Ok(sealed)
+    }
+
     async fn secret_of(
         &self,
         conn: &mut PgConnection,
@@ -350,7 +410,7 @@ impl Models {
                 })
             }
             AuthMethod::ApiKey => {
-                let sealed = store::credentials::sealed_secret(conn, org, credential.id).await?.unwrap_or_default();
+                let sealed = self.sealed(conn, org, credential).await?;
                 let key = self.inner.cipher.open(&secret_context(credential.id), &sealed).map_err(|error| {
                     Problem::new(
                         Code::CredentialSecretInvalid,

@@ -19,7 +19,7 @@
 //! encrypted for their row and opened only for the request that needs them.
 //!
 //! Cost of the hot path: starting an answer reads an organization's definitions and credentials
-//! (three indexed statements, tens of rows) and opens one key; a running answer holds one
+//! (two indexed statements at once, tens of rows) and opens one key; a running answer holds one
 //! connection and the buffers bounded by [`wire::WireLimits`].
 
 pub mod auto;
@@ -44,7 +44,7 @@ use sqlx::{PgConnection, PgPool};
 use tale_core::Actor;
 use tale_core::clock::SharedClock;
 use tale_core::crypto::FieldCipher;
-use tale_core::ids::OrgId;
+use tale_core::ids::{CredentialId, OrgId};
 use tale_core::net::HostPolicy;
 use tale_core::problem::Problem;
 use tale_db::hints::{self, Hint, Topic};
@@ -103,6 +103,7 @@ struct Inner {
     embedding_state: embedding::State,
     live_catalogs: Mutex<HashMap<(OrgId, String), available::CachedCatalog>>,
     catalog_attempts: catalogs::Attempts,
+    sealed_keys: Mutex<HashMap<CredentialId, available::SealedKey>>,
 }
 
 impl std::fmt::Debug for Models {
@@ -128,6 +129,7 @@ impl Models {
                 embedding_state: embedding::State::default(),
                 live_catalogs: Mutex::new(HashMap::new()),
                 catalog_attempts: catalogs::Attempts::default(),
+                sealed_keys: Mutex::new(HashMap::new()),
             }),
         })
     }

@@ -30,43 +30,6 @@ pub(crate) struct MessageRow {
     pub done_at: Option<DateTime<Utc>>,
 }
 
-/// A question and the reply that will answer it.
-pub(crate) struct NewPair<'a> {
-    pub question: MessageId,
-    pub reply: MessageId,
-    pub org: OrgId,
-    pub thread: ThreadId,
-    pub parent: Option<MessageId>,
-    pub parts: &'a [Part],
-    pub search_text: &'a str,
-    pub model: &'a str,
-    pub provider_slug: &'a str,
-    pub now: DateTime<Utc>,
-}
-
-/// Stores a question and its pending reply in one statement.
-pub(crate) async fn insert_pair(conn: &mut PgConnection, pair: &NewPair<'_>) -> sqlx::Result<()> {
-    sqlx::query(
-        "INSERT INTO app.messages (id, org_id, thread_id, parent_id, role, status, parts, search_text, model, provider_slug,
-                                   created_at, done_at)
-         VALUES ($1, $3, $4, $5, 'user', 'complete', $6, $7, NULL, NULL, $10, $10),
-                ($2, $3, $4, $1, 'assistant', 'pending', '[]'::jsonb, '', $8, $9, $10, NULL)",
-    )
-    .bind(pair.question)
-    .bind(pair.reply)
-    .bind(pair.org)
-    .bind(pair.thread)
-    .bind(pair.parent)
-    .bind(Json(pair.parts))
-    .bind(pair.search_text)
-    .bind(pair.model)
-    .bind(pair.provider_slug)
-    .bind(pair.now)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
 /// The messages from the first one to `leaf`, oldest first.
 pub(crate) async fn path(
     conn: &mut PgConnection,

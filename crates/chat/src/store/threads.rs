@@ -188,30 +188,6 @@ pub(crate) async fn set_active_leaf(
     Ok(())
 }
 
-/// Message activity: the version on screen, the time and the effort move on.
-pub(crate) async fn touch(
-    conn: &mut PgConnection,
-    org: OrgId,
-    id: ThreadId,
-    leaf: MessageId,
-    effort: Option<&str>,
-    now: DateTime<Utc>,
-) -> sqlx::Result<()> {
-    sqlx::query(
-        "UPDATE app.threads
-            SET active_leaf = $3, reasoning_effort = $4, updated_at = $5, unread = false
-          WHERE org_id = $1 AND id = $2",
-    )
-    .bind(org)
-    .bind(id)
-    .bind(leaf)
-    .bind(effort)
-    .bind(now)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
 /// A reply landed; what is parked behind it may go.
 pub(crate) async fn mark_answered(
     conn: &mut PgConnection,

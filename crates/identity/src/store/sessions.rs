@@ -76,6 +76,38 @@ pub(crate) async fn by_token(
     .await
 }
 
+/// A membership beside the session that asks for it.
+#[derive(Debug, FromRow)]
+pub(crate) struct SessionMemberRow {
+    #[sqlx(flatten)]
+    pub(crate) session: SessionRow,
+    pub(crate) org_id: Option<OrgId>,
+    pub(crate) org_slug: Option<String>,
+    pub(crate) org_role: Option<String>,
+}
+
+/// The session of a token and its person's membership in `org`, or in the session's active
+/// organization.
+pub(crate) async fn member_by_token(
+    conn: &mut PgConnection,
+    token_hash: &[u8; 32],
+    org: Option<OrgId>,
+) -> Result<Option<SessionMemberRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at,
+                o.id AS org_id, o.slug AS org_slug, m.role AS org_role
+           FROM app.sessions s
+           JOIN app.users u ON u.id = s.user_id
+           LEFT JOIN app.memberships m ON m.org_id = COALESCE($2, s.active_org_id) AND m.user_id = s.user_id
+           LEFT JOIN app.organizations o ON o.id = m.org_id
+          WHERE s.token_hash = $1",
+    )
+    .bind(token_hash.as_slice())
+    .bind(org)
+    .fetch_optional(conn)
+    .await
+}
+
 /// Which of these pairs of session and organization still stand: the session has neither ended nor
 /// been idle since `used_after`, and its person is a member that is not disabled. Crosses
 /// organizations: it asks for those of every listener at once.

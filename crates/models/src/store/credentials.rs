@@ -79,19 +79,17 @@ pub(crate) async fn get(
     Ok(row.map(Row::into_credential))
 }
 
-/// The encrypted key.
+/// The version of a credential and its encrypted key.
 pub(crate) async fn sealed_secret(
     conn: &mut PgConnection,
     org: OrgId,
     id: CredentialId,
-) -> Result<Option<String>, sqlx::Error> {
-    let secret: Option<Option<String>> =
-        sqlx::query_scalar("SELECT secret FROM app.credentials WHERE org_id = $1 AND id = $2")
-            .bind(org)
-            .bind(id)
-            .fetch_optional(conn)
-            .await?;
-    Ok(secret.flatten())
+) -> Result<Option<(i64, Option<String>)>, sqlx::Error> {
+    sqlx::query_as("SELECT version, secret FROM app.credentials WHERE org_id = $1 AND id = $2")
+        .bind(org)
+        .bind(id)
+        .fetch_optional(conn)
+        .await
 }
 
 /// `sealed` is the encrypted key of an `api-key` credential.
