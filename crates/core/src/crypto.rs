@@ -97,6 +97,65 @@ fn keyed(hex: &str) -> Result<(String, Aes256Gcm), CryptoError> {
     Ok((id, Aes256Gcm::new(&Key::<Aes256Gcm>::from(key))))
 }
 
+/// AES-256-GCM with a nonce of 32 bytes, as SOPS files have it. Twelve bytes are usual; a longer
+/// nonce is hashed first, so that random ones do not collide either.
+type SopsCipher = aes_gcm::AesGcm<aes_gcm::aes::Aes256, aes_gcm::aead::consts::U32>;
+
+/// Length of the authentication tag that ends a ciphertext.
+const TAG_BYTES: usize = 16;
+
+/// What became of one value of a SOPS file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SopsSealed {
+    /// The encrypted bytes, as many as the plain ones.
+    pub data: Vec<u8>,
+    /// The nonce.
+    pub iv: [u8; 32],
+    /// The authentication tag.
+    pub tag: Vec<u8>,
+}
+
+/// Encrypts one value of a SOPS file with its data key; `context` is authenticated.
+///
+/// # Errors
+/// [`CryptoError::CannotSeal`] when the cipher fails.
+pub fn sops_seal(key: &[u8; 32], context: &str, plain: &[u8]) -> Result<SopsSealed, CryptoError> {
+    let iv: [u8; 32] = rand::random();
+    let mut data = SopsCipher::new(&(*key).into())
+        .encrypt(&iv.into(), Payload { msg: plain, aad: context.as_bytes() })
+        .map_err(|_| CryptoError::CannotSeal)?;
+    let tag = data.split_off(data.len() - TAG_BYTES);
+    Ok(SopsSealed { data, iv, tag })
+}
+
+/// Decrypts what [`sops_seal`], or SOPS itself, made for the same `context`.
+///
+/// # Errors
+/// [`CryptoError::CannotOpen`] for a damaged value, another key or another context.
+pub fn sops_open(key: &[u8; 32], context: &str, sealed: &SopsSealed) -> Result<Vec<u8>, CryptoError> {
+    let joined = [sealed.data.as_slice(), &sealed.tag].concat();
+    SopsCipher::new(&(*key).into())
+        .decrypt(&sealed.iv.into(), Payload { msg: &joined, aad: context.as_bytes() })
+        .map_err(|_| CryptoError::CannotOpen)
+}
+
+/// SHA-512 of bytes that arrive in pieces.
+#[derive(Clone, Default)]
+pub struct RunningSha512(sha2::Sha512);
+
+impl RunningSha512 {
+    /// Takes the next piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The digest of everything taken.
+    #[must_use]
+    pub fn finish(self) -> [u8; 64] {
+        self.0.finalize().into()
+    }
+}
+
 /// SHA-256 of `bytes`.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
@@ -134,6 +193,12 @@ pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
 #[must_use]
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
+}
+
+/// A random key of 32 bytes.
+#[must_use]
+pub fn random_key() -> [u8; 32] {
+    rand::random()
 }
 
 /// `bytes` random bytes as base64url without padding.
