@@ -1,6 +1,10 @@
 //! The client against the embedded store, over real sockets.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests fail loudly")]
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+
+mod connection;
+mod foreign;
 
 use std::sync::Arc;
 use std::time::Duration;
