@@ -34,3 +34,20 @@ test('the API reference opens without a fault and without another server', async
 	await first.getByRole('button', { name: 'Execute' }).click();
 	await expect(first.locator('.live-responses-table')).toContainText('UNAUTHORIZED');
 });
+
+test('the environment reference can be read on every screen and in every language', async ({ page }) => {
+	for (const [path, heading] of [
+		['/docs/environment', 'Environment reference'],
+		['/docs/environment/de', 'Referenz der Umgebungsvariablen'],
+		['/docs/environment/fr', 'Référence des variables d’environnement']
+	] as const) {
+		await page.goto(path);
+		await expect(page.getByRole('heading', { name: heading, level: 1 })).toBeVisible();
+		await expect(page.getByRole('rowheader', { name: 'SITE_URL', exact: true })).toBeVisible();
+		const { violations } = await new AxeBuilder({ page }).analyze();
+		expect(violations.map(({ id }) => id)).toEqual([]);
+	}
+	await page.setViewportSize({ width: 320, height: 640 });
+	const overflow = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+	expect(overflow).toBe(false);
+});

@@ -17,6 +17,7 @@ pub mod kind;
 mod kind_words;
 pub mod reader;
 pub mod reference;
+pub mod reference_page;
 pub mod registry;
 pub mod settings;
 pub mod words;

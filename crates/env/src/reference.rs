@@ -5,10 +5,10 @@ use std::fmt::Write;
 use crate::registry::{self, Default, Reaction, Required, Role, Section, Use, Var};
 use crate::words::{Lang, Words, words};
 
-const TITLE: Words =
+pub(crate) const TITLE: Words =
     words("Environment reference", "Referenz der Umgebungsvariablen", "Référence des variables d’environnement");
 
-const HEADS: [Words; 5] = [
+pub(crate) const HEADS: [Words; 5] = [
     words("Variable", "Variable", "Variable"),
     words("Default", "Standard", "Défaut"),
     words("Value", "Wert", "Valeur"),
@@ -16,7 +16,7 @@ const HEADS: [Words; 5] = [
     words("Purpose", "Zweck", "Rôle"),
 ];
 
-const INTRO: Words = words(
+pub(crate) const INTRO: Words = words(
     "\
 Tale is configured by the environment of its process. The program reads no `.env` file itself: a
 container definition, `env_file:` in compose, `EnvironmentFile=` in systemd or a secret manager hands
@@ -114,7 +114,7 @@ pub fn reference(lang: Lang) -> String {
     out
 }
 
-fn default_cell(var: &Var, lang: Lang) -> String {
+pub(crate) fn default_cell(var: &Var, lang: Lang) -> String {
     match var.default {
         Default::Unset => String::from("–"),
         Default::Value(value) => format!("`{value}`"),

@@ -319,6 +319,7 @@ async fn head_says_what_get_would() {
         format!("{document}/content"),
         "/openapi.json".into(),
         "/docs".into(),
+        "/docs/environment".into(),
         "/api/health".into(),
         "/ping".into(),
     ];
@@ -342,6 +343,22 @@ async fn head_says_what_get_would() {
             assert_eq!(head.header("content-encoding"), "");
         }
     }
+}
+
+#[tokio::test]
+async fn the_environment_reference_is_served_in_three_languages() {
+    let mut stage = Stage::new().await;
+    for (path, words) in [
+        ("/docs/environment", "Canonical public origin"),
+        ("/docs/environment/de", "Kanonische öffentliche Origin"),
+        ("/docs/environment/fr", "Origine publique canonique"),
+    ] {
+        let page = stage.key.get(path).await;
+        assert_eq!((page.status.as_u16(), page.header("content-type")), (200, "text/html; charset=utf-8"), "{path}");
+        assert!(String::from_utf8_lossy(&page.bytes).contains(words), "{path}");
+    }
+    let reference = stage.key.get("/docs").await;
+    assert!(String::from_utf8_lossy(&reference.bytes).contains("href=\"/docs/environment\""));
 }
 
 #[tokio::test]
