@@ -66,6 +66,12 @@ impl FieldCipher {
         Ok(format!("v1.{}.{}", self.current.0, URL_SAFE_NO_PAD.encode(bytes)))
     }
 
+    /// Whether `sealed` was encrypted with the present key, not with one before it.
+    #[must_use]
+    pub fn is_current(&self, sealed: &str) -> bool {
+        sealed.split('.').nth(1) == Some(self.current.0.as_str())
+    }
+
     /// Decrypts what [`FieldCipher::seal`] made for the same `context`.
     ///
     /// # Errors

@@ -26,5 +26,5 @@ pub use check::{Scope, check};
 pub use environment::{Environment, Origin};
 pub use reader::{EnvProblem, EnvProblems, EnvSource, MapEnv, Severity};
 pub use registry::{Role, Section, Var};
-pub use settings::{DatabaseSettings, ObjectStoreSettings, SecretSettings, Settings, SiteSettings};
+pub use settings::{ConfigFileSettings, DatabaseSettings, ObjectStoreSettings, SecretSettings, Settings, SiteSettings};
 pub use words::Lang;

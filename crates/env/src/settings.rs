@@ -22,6 +22,8 @@ pub struct Settings {
     pub database: DatabaseSettings,
     /// The default object store.
     pub object_store: ObjectStoreSettings,
+    /// The files that operators edit.
+    pub config_files: ConfigFileSettings,
     /// Whether providers on private addresses are admitted (MOD-18).
     pub allow_private_provider_hosts: bool,
     /// Whether sign-up stays open after the first account (ACC-8).
@@ -100,14 +102,12 @@ pub struct DatabaseSettings {
 /// The default object store.
 #[derive(Debug, Clone)]
 pub struct ObjectStoreSettings {
-    /// Where we reach it.
-    pub endpoint: Url,
-    /// Where browsers reach it.
-    pub public_endpoint: Url,
-    /// Access key id.
-    pub access_key: String,
-    /// Secret key.
-    pub secret_key: SecretString,
+    /// Where we reach it; AWS S3 in `region` when unset.
+    pub endpoint: Option<Url>,
+    /// Where browsers reach it; the endpoint when unset.
+    pub public_endpoint: Option<Url>,
+    /// Access key id and secret key. Without them the environment names no store (DCF-82).
+    pub keys: Option<(String, SecretString)>,
     /// The bucket.
     pub bucket: String,
     /// Region of signatures.
@@ -116,6 +116,17 @@ pub struct ObjectStoreSettings {
     pub prefix: Option<String>,
     /// `endpoint/bucket/key` instead of `bucket.endpoint/key`.
     pub path_style: bool,
+}
+
+/// The files that operators edit.
+#[derive(Debug, Clone)]
+pub struct ConfigFileSettings {
+    /// Their directory; `config` in the data directory when unset.
+    pub directory: Option<PathBuf>,
+    /// `SOPS_AGE_KEY`: the one key of secret files.
+    pub age_key: Option<SecretString>,
+    /// `SOPS_AGE_KEY_FILE`: several of them.
+    pub age_key_file: Option<PathBuf>,
 }
 
 impl Settings {
@@ -129,6 +140,7 @@ impl Settings {
         let secrets = read_secrets(&mut env);
         let database = read_database(&mut env);
         let object_store = read_object_store(&mut env);
+        let config_files = read_config_files(&mut env);
         let idle_minutes = env.integer(&var::SESSION_IDLE_TIMEOUT_MINUTES);
         let organization_creators = env.list(&var::TALE_ORGANIZATION_CREATORS);
         let setup_token = env.text(&var::TALE_SETUP_TOKEN).map(SecretString::from);
@@ -146,6 +158,7 @@ impl Settings {
                 secrets: secrets?,
                 database: database?,
                 object_store: object_store?,
+                config_files,
                 allow_private_provider_hosts,
                 allow_open_sign_up,
                 organization_creators,
@@ -248,34 +261,39 @@ fn read_database(env: &mut EnvReader<'_>) -> Option<DatabaseSettings> {
 }
 
 fn read_object_store(env: &mut EnvReader<'_>) -> Option<ObjectStoreSettings> {
-    env.require(&var::OBJECT_STORE_ACCESS_KEY, &[]);
-    env.require(&var::OBJECT_STORE_SECRET_KEY, &[]);
+    // One of the two alone is a mistake, none of them a deployment without a store.
+    if env.is_set(&var::OBJECT_STORE_ACCESS_KEY) {
+        env.require(&var::OBJECT_STORE_SECRET_KEY, &[]);
+    }
+    if env.is_set(&var::OBJECT_STORE_SECRET_KEY) {
+        env.require(&var::OBJECT_STORE_ACCESS_KEY, &[]);
+    }
     let own = env.is_set(&var::OBJECT_STORE_ENDPOINT);
     let region = env.text(&var::OBJECT_STORE_REGION);
-    let endpoint = if own {
-        env.url(&var::OBJECT_STORE_ENDPOINT)
-    } else {
-        region.as_deref().and_then(|region| Url::parse(&format!("https://s3.{region}.amazonaws.com")).ok())
-    };
-    let public_endpoint = match env.is_set(&var::OBJECT_STORE_PUBLIC_ENDPOINT) {
-        true => env.url(&var::OBJECT_STORE_PUBLIC_ENDPOINT),
-        false => endpoint.clone(),
-    };
+    let endpoint = env.url(&var::OBJECT_STORE_ENDPOINT);
+    let public_endpoint = env.url(&var::OBJECT_STORE_PUBLIC_ENDPOINT);
     let access_key = env.text(&var::OBJECT_STORE_ACCESS_KEY);
     let secret_key = env.text(&var::OBJECT_STORE_SECRET_KEY);
     let bucket = env.text(&var::OBJECT_STORE_BUCKET);
     let prefix = env.text(&var::OBJECT_STORE_PREFIX).map(|text| text.trim_matches('/').to_owned());
     let path_style = env.switch(&var::OBJECT_STORE_FORCE_PATH_STYLE).unwrap_or(own);
     Some(ObjectStoreSettings {
-        endpoint: endpoint?,
-        public_endpoint: public_endpoint?,
-        access_key: access_key?,
-        secret_key: secret_key?.into(),
+        endpoint,
+        public_endpoint,
+        keys: access_key.zip(secret_key.map(SecretString::from)),
         bucket: bucket?,
         region: region?,
         prefix: prefix.filter(|text| !text.is_empty()),
         path_style,
     })
+}
+
+fn read_config_files(env: &mut EnvReader<'_>) -> ConfigFileSettings {
+    ConfigFileSettings {
+        directory: env.text(&var::TALE_CONFIG_DIR).map(PathBuf::from),
+        age_key: env.text(&var::SOPS_AGE_KEY).map(SecretString::from),
+        age_key_file: env.text(&var::SOPS_AGE_KEY_FILE).map(PathBuf::from),
+    }
 }
 
 #[cfg(test)]
@@ -363,7 +381,7 @@ mod tests {
     #[test]
     fn without_an_endpoint_the_store_is_aws() {
         let settings = with(&[("OBJECT_STORE_ENDPOINT", ""), ("OBJECT_STORE_REGION", "eu-central-1")]).unwrap();
-        assert_eq!(settings.object_store.endpoint.as_str(), "https://s3.eu-central-1.amazonaws.com/");
+        assert!(settings.object_store.endpoint.is_none());
         assert!(!settings.object_store.path_style);
         let forced = with(&[("OBJECT_STORE_FORCE_PATH_STYLE", "false")]).unwrap();
         assert!(!forced.object_store.path_style);

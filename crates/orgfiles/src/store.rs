@@ -271,7 +271,13 @@ fn secret_files(root: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
         let failed = |source| ConfigError::Io { path: folder.clone(), what: "read", source };
-        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            // Nothing was ever written.
+            Err(error) if is_absent(&error) => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        for entry in entries {
             let entry = entry.map_err(failed)?;
             let kind = entry.file_type().map_err(failed)?;
             if kind.is_dir() {

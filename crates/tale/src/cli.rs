@@ -32,6 +32,15 @@ pub(crate) enum Command {
         #[arg(long, value_name = "PORT")]
         port: Option<u16>,
     },
+    /// Work on the secrets that this deployment stores, configured like `tale serve`
+    ///
+    /// Exit codes: 0 everything is encrypted with the present keys, 1 something could not be done,
+    /// 2 wrong usage, 78 the configuration cannot be used.
+    #[command(arg_required_else_help = true)]
+    Secrets {
+        #[command(subcommand)]
+        command: SecretsCommand,
+    },
     /// Explain and check the environment variables that configure Tale
     ///
     /// Exit codes: 0 nothing is wrong (diff: nothing differs), 1 the files differ, 2 wrong usage,
@@ -41,6 +50,18 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: EnvCommand,
     },
+}
+
+/// What `tale secrets` can do.
+#[derive(Subcommand)]
+pub(crate) enum SecretsCommand {
+    /// Encrypt everything that is stored with the present keys, after a key was changed
+    ///
+    /// Put the new key into ENCRYPTION_SECRET_HEX and the old one into
+    /// ENCRYPTION_SECRET_PREVIOUS_HEX (for secret files: both into the file of SOPS_AGE_KEY_FILE),
+    /// restart every process, then run this. When it ends with exit code 0, nothing needs the old
+    /// key any more. It works beside a running deployment and may be repeated.
+    Rotate,
 }
 
 /// What `tale env` can be asked.

@@ -8,8 +8,10 @@ mod environment;
 mod limits;
 mod logging;
 mod memory;
+mod object_store;
 mod platform;
 mod plugs;
+mod secrets;
 mod signals;
 
 use std::process::ExitCode;
@@ -18,7 +20,7 @@ use clap::Parser;
 
 use tale_env::Environment;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, SecretsCommand};
 
 /// A failure that no other exit code names.
 const FAILURE: u8 = 1;
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         match command {
             Command::Dev(options) => dev::run(env, options).await,
             Command::Serve { role, port } => platform::serve(env, role, port).await,
+            Command::Secrets { command: SecretsCommand::Rotate } => secrets::rotate(&env).await,
             Command::Env { .. } => Ok(()),
         }
     });

@@ -39,7 +39,7 @@ use url::Url;
 
 use crate::cli::Role;
 use crate::plugs::{EmbeddingJobs, ModelEmbedder, ModelTranscriber};
-use crate::{configuration, databases, environment, signals};
+use crate::{configuration, databases, environment, object_store, signals};
 
 /// Pause between two rounds of forgetting what has expired.
 const SWEEP: Duration = Duration::from_secs(3_600);
@@ -146,7 +146,7 @@ pub(crate) async fn serve(env: Environment, role: Option<Role>, port: Option<u16
     let settings = configuration::settle(&env).map_err(StartError::Settings)?;
     let port = port.unwrap_or(settings.port);
     let listener = bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), "tale serve all --port").await?;
-    let data_dir = settings.data_dir.clone().unwrap_or_else(|| PathBuf::from("/var/lib/tale"));
+    let data_dir = data_dir(&settings);
     let parts = Parts {
         env: Arc::new(env),
         listener,
@@ -158,6 +158,11 @@ pub(crate) async fn serve(env: Environment, role: Option<Role>, port: Option<u16
         demo: false,
     };
     run(settings, parts, stop).await
+}
+
+/// Where a role keeps what it may lose, and configuration files unless they are elsewhere.
+pub(crate) fn data_dir(settings: &Settings) -> PathBuf {
+    settings.data_dir.clone().unwrap_or_else(|| PathBuf::from("/var/lib/tale"))
 }
 
 /// Builds the role and runs it until `stop`.
@@ -195,12 +200,14 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     .map_err(StartError::other)?;
     let identity = Identity::new(app_db.clone(), clock.clone(), IdentityConfig::from_settings(&settings))
         .map_err(StartError::other)?;
-    let blobs = Blobs::new(store_config(&settings), clock.clone()).map_err(StartError::other)?;
-    if let Err(error) = blobs.ensure_bucket().await {
+    let files = object_store::config_store(&settings, &parts.data_dir)?;
+    let blobs = object_store::open(&settings, &files, parts.embedded_store.is_some(), clock.clone()).await?;
+    if blobs.is_configured()
+        && let Err(error) = blobs.ensure_bucket().await
+    {
         // The rest of Tale works without files; uploads say what is wrong.
         tracing::warn!(
-            endpoint = %settings.object_store.endpoint, error = chain(&error),
-            "the object store cannot be used; uploads fail until it can"
+            store = ?blobs, error = chain(&error), "the object store cannot be used; uploads fail until it can"
         );
         tasks.spawn(await_store(blobs.clone(), stop.clone()));
     }
@@ -333,22 +340,6 @@ async fn start_demo(tasks: &TaskTracker, stop: &CancellationToken) -> Result<Url
         }
     });
     Url::parse(&format!("http://{address}/v1")).map_err(StartError::other)
-}
-
-fn store_config(settings: &Settings) -> tale_blobs::StoreConfig {
-    let store = &settings.object_store;
-    let origins = std::iter::once(&settings.site.url).chain(&settings.site.additional).cloned().collect();
-    tale_blobs::StoreConfig {
-        endpoint: store.endpoint.clone(),
-        public_endpoint: Some(store.public_endpoint.clone()),
-        site_origins: origins,
-        region: store.region.clone(),
-        bucket: store.bucket.clone(),
-        prefix: store.prefix.clone().unwrap_or_default(),
-        path_style: store.path_style,
-        access_key: store.access_key.clone(),
-        secret_key: store.secret_key.clone(),
-    }
 }
 
 /// Tries the store until it can be used, because its bucket may be ours to create.

@@ -1,6 +1,6 @@
 //! Feature flags and retention.
 
-use super::{API, BACKEND, Part, Role, Section, Var, WEB_AND_BACKEND};
+use super::{API, BACKEND, Part, Role, Section, Var};
 use crate::kind::{Kind, Unit};
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -46,6 +46,16 @@ pub const TALE_ORGANIZATION_CREATORS: Var = v("TALE_ORGANIZATION_CREATORS", API,
         "Qui peut créer des organisations dès qu’il en existe une. Définie mais vide signifie personne.",
     );
 
+/// `TALE_CONFIG_DIR`.
+pub const TALE_CONFIG_DIR: Var = v("TALE_CONFIG_DIR", BACKEND, Kind::Directory)
+    .derived("`config` in TALE_DATA_DIR", "`config` in TALE_DATA_DIR", "`config` dans TALE_DATA_DIR")
+    .example("/app/data")
+    .help(
+        "Root of the configuration files that operators may edit: one folder `default` for the deployment.",
+        "Wurzel der Konfigurationsdateien, die Betreiber bearbeiten dürfen: ein Ordner `default` für die Installation.",
+        "Racine des fichiers de configuration que les exploitants peuvent modifier : un dossier `default` pour l’installation.",
+    );
+
 pub(super) const FEATURE_FLAGS: &[Var] = &[
     TALE_ALLOW_PRIVATE_PROVIDER_HOSTS,
     TALE_ALLOW_OPEN_SIGN_UP,
@@ -83,11 +93,7 @@ pub(super) const FEATURE_FLAGS: &[Var] = &[
             "Überträgt Änderungen an Konfigurationsdateien an offene Browser-Tabs.",
             "Transmet les changements de fichiers de configuration aux onglets ouverts.",
         ),
-    v("TALE_CONFIG_DIR", WEB_AND_BACKEND, Kind::Directory).value("/app/data").not_yet(Part::ConfigFiles).help(
-        "Root of the organizations' configuration files.",
-        "Wurzel der Konfigurationsdateien der Organisationen.",
-        "Racine des fichiers de configuration des organisations.",
-    ),
+    TALE_CONFIG_DIR,
     v("TALE_CONFIG_BUILTIN_DIR", BACKEND, Kind::Directory).not_yet(Part::ConfigFiles).help(
         "Catalogue from which new organizations are set up.",
         "Katalog, aus dem neue Organisationen eingerichtet werden.",

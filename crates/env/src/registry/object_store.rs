@@ -26,16 +26,15 @@ pub const OBJECT_STORE_ENDPOINT: Var = v("OBJECT_STORE_ENDPOINT", BACKEND, HTTP)
 
 /// `OBJECT_STORE_ACCESS_KEY`.
 pub const OBJECT_STORE_ACCESS_KEY: Var =
-    v("OBJECT_STORE_ACCESS_KEY", BACKEND, Kind::Word).secret().required().example("tale").help(
-        "Access key of the object store.",
-        "Zugriffsschlüssel des Objektspeichers.",
-        "Clé d’accès du stockage d’objets.",
+    v("OBJECT_STORE_ACCESS_KEY", BACKEND, Kind::Word).secret().example("tale").help(
+        "Access key of the object store. Without both keys there is no store and uploads are refused.",
+        "Zugriffsschlüssel des Objektspeichers. Ohne beide Schlüssel gibt es keinen Speicher, und Uploads werden abgelehnt.",
+        "Clé d’accès du stockage d’objets. Sans les deux clés, il n’y a pas de stockage et les envois sont refusés.",
     );
 
 /// `OBJECT_STORE_SECRET_KEY`.
 pub const OBJECT_STORE_SECRET_KEY: Var = v("OBJECT_STORE_SECRET_KEY", BACKEND, Kind::Secret { min: 1 })
     .secret()
-    .required()
     .example("tale_object_store_change_me")
     .placeholders(&["tale_object_store_change_me"])
     .help(

@@ -150,6 +150,20 @@ pub(super) const AUDIT: &[Var] = &[
         ),
 ];
 
+/// `SOPS_AGE_KEY`.
+pub const SOPS_AGE_KEY: Var = provider("SOPS_AGE_KEY", BACKEND, Kind::AgeKey).secret().help(
+    "The age key that secret files are encrypted to. It wins over SOPS_AGE_KEY_FILE.",
+    "Der age-Schlüssel, mit dem Geheimnisdateien verschlüsselt werden. Er hat Vorrang vor SOPS_AGE_KEY_FILE.",
+    "La clé age avec laquelle les fichiers de secrets sont chiffrés. Elle l’emporte sur SOPS_AGE_KEY_FILE.",
+);
+
+/// `SOPS_AGE_KEY_FILE`.
+pub const SOPS_AGE_KEY_FILE: Var = provider("SOPS_AGE_KEY_FILE", BACKEND, Kind::File).help(
+    "File with one age key per line, as it is needed for a rotation.",
+    "Datei mit einem age-Schlüssel je Zeile, wie sie für einen Schlüsselwechsel gebraucht wird.",
+    "Fichier avec une clé age par ligne, nécessaire pour une rotation.",
+);
+
 pub(super) const PROVIDER_SECRETS: &[Var] = &[
     provider("TALE_PROVIDER_KEY_<NAME>", BACKEND, Kind::Secret { min: 1 }).secret().help(
         "API key of a model provider whose credential names this variable instead of storing the key. The whole name has at most 40 characters.",
@@ -166,14 +180,6 @@ pub(super) const PROVIDER_SECRETS: &[Var] = &[
         "Geheimnis, mit dem sich ein Abonnement-Zugang bei seinem Vermittler anmeldet. Der ganze Name hat höchstens 60 Zeichen.",
         "Secret avec lequel un identifiant d’abonnement s’authentifie auprès de son courtier. Le nom entier compte au plus 60 caractères.",
     ),
-    provider("SOPS_AGE_KEY", BACKEND, Kind::AgeKey).secret().not_yet(Part::ConfigFiles).help(
-        "The age key that secret files are encrypted to. It wins over SOPS_AGE_KEY_FILE.",
-        "Der age-Schlüssel, mit dem Geheimnisdateien verschlüsselt werden. Er hat Vorrang vor SOPS_AGE_KEY_FILE.",
-        "La clé age avec laquelle les fichiers de secrets sont chiffrés. Elle l’emporte sur SOPS_AGE_KEY_FILE.",
-    ),
-    provider("SOPS_AGE_KEY_FILE", BACKEND, Kind::File).not_yet(Part::ConfigFiles).help(
-        "File with one age key per line, as it is needed for a rotation.",
-        "Datei mit einem age-Schlüssel je Zeile, wie sie für einen Schlüsselwechsel gebraucht wird.",
-        "Fichier avec une clé age par ligne, nécessaire pour une rotation.",
-    ),
+    SOPS_AGE_KEY,
+    SOPS_AGE_KEY_FILE,
 ];

@@ -194,3 +194,41 @@ pub(crate) async fn delete(
         .await?;
     Ok(done.rows_affected() == 1)
 }
+
+/// A stored key as it is encrypted.
+#[derive(sqlx::FromRow)]
+pub(crate) struct Sealed {
+    pub(crate) id: CredentialId,
+    pub(crate) org_id: OrgId,
+    pub(crate) secret: String,
+}
+
+/// The next stored keys of all organizations, in the order of their ids: the operator's work is on
+/// the whole deployment.
+pub(crate) async fn sealed_after(
+    pool: &sqlx::PgPool,
+    after: Option<CredentialId>,
+    limit: i64,
+) -> Result<Vec<Sealed>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT id, org_id, secret FROM app.credentials
+          WHERE secret IS NOT NULL AND ($1::uuid IS NULL OR id > $1) ORDER BY id LIMIT $2",
+    )
+    .bind(after)
+    .bind(limit)
+    .fetch_all(pool)
+    .await
+}
+
+/// Replaces the encrypted form unless the key was changed meanwhile. The key itself is the same, so
+/// the version stays.
+pub(crate) async fn reseal(pool: &sqlx::PgPool, row: &Sealed, sealed: &str) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query("UPDATE app.credentials SET secret = $4 WHERE org_id = $1 AND id = $2 AND secret = $3")
+        .bind(row.org_id)
+        .bind(row.id)
+        .bind(&row.secret)
+        .bind(sealed)
+        .execute(pool)
+        .await?;
+    Ok(done.rows_affected() == 1)
+}

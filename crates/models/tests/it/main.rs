@@ -7,6 +7,7 @@ mod catalogs;
 mod embedding;
 mod providers;
 mod responses;
+mod rotation;
 mod support;
 mod transcription;
 mod wire;

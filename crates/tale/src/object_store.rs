@@ -1,0 +1,74 @@
+//! The deployment's object store, as the file says that follows the environment.
+
+use std::path::Path;
+
+use tale_blobs::connection::{Connection, Keys, Outcome, reconcile};
+use tale_blobs::{Blobs, StoreConfig};
+use tale_core::clock::SharedClock;
+use tale_env::Settings;
+use tale_orgfiles::{AgeKeys, ConfigStore};
+use url::Url;
+
+use crate::platform::StartError;
+
+/// The configuration files of this process.
+pub(crate) fn config_store(settings: &Settings, data_dir: &Path) -> Result<ConfigStore, StartError> {
+    let files = &settings.config_files;
+    let keys = AgeKeys::load(files.age_key.as_ref(), files.age_key_file.as_deref()).map_err(StartError::other)?;
+    let directory = files.directory.clone().unwrap_or_else(|| data_dir.join("config"));
+    Ok(ConfigStore::new(&directory, keys))
+}
+
+/// The store to use. `private` is a store of this process: where it is changes with every start, so
+/// no file names it.
+pub(crate) async fn open(
+    settings: &Settings,
+    files: &ConfigStore,
+    private: bool,
+    clock: SharedClock,
+) -> Result<Blobs, StartError> {
+    let chosen = if private {
+        from_environment(settings)
+    } else {
+        let (outcome, chosen) = reconcile(files, from_environment(settings)).await.map_err(StartError::other)?;
+        match outcome {
+            Outcome::Unchanged => {}
+            Outcome::Kept => tracing::info!(
+                "object store (kept): its file names another store than the environment and nobody in `managedBy`"
+            ),
+            Outcome::Skipped if chosen.is_none() => {
+                tracing::warn!(
+                    "object store (skipped): OBJECT_STORE_ACCESS_KEY and OBJECT_STORE_SECRET_KEY are not set, so uploads are refused"
+                );
+            }
+            outcome => tracing::info!("object store ({outcome})"),
+        }
+        chosen
+    };
+    match chosen {
+        Some((connection, keys)) => Blobs::new(client(&connection, keys, settings)?, clock).map_err(StartError::other),
+        None => Ok(Blobs::unconfigured()),
+    }
+}
+
+fn client(connection: &Connection, keys: Keys, settings: &Settings) -> Result<StoreConfig, StartError> {
+    let origins: Vec<Url> = std::iter::once(&settings.site.url).chain(&settings.site.additional).cloned().collect();
+    connection.store_config(keys, origins).ok_or_else(|| {
+        StartError::other(format!("`{}` is no region of AWS S3; set OBJECT_STORE_ENDPOINT", connection.region))
+    })
+}
+
+fn from_environment(settings: &Settings) -> Option<(Connection, Keys)> {
+    let store = &settings.object_store;
+    let (access_key_id, secret_access_key) = store.keys.clone()?;
+    let connection = Connection {
+        region: store.region.clone(),
+        endpoint: store.endpoint.clone(),
+        force_path_style: store.path_style,
+        bucket: store.bucket.clone(),
+        prefix: store.prefix.clone(),
+        public_endpoint: store.public_endpoint.clone(),
+        managed_by: None,
+    };
+    Some((connection, Keys { access_key_id, secret_access_key }))
+}
