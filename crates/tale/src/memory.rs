@@ -23,7 +23,8 @@ pub(crate) fn give_back() {
     unsafe { libmimalloc_sys::mi_option_set(ARENA_PURGE_MULT, 0) };
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use super::*;
 
