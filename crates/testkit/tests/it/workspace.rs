@@ -13,8 +13,8 @@ use tale_testkit::workspace;
 const ROWS: &[&[&str]] = &[
     &["core"],
     &["env"],
-    &["db", "blobs", "extract"],
-    &["jobs"],
+    &["db", "orgfiles", "extract"],
+    &["blobs", "jobs"],
     &["governance"],
     &["identity"],
     &["models"],
