@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::PgConnection;
-use tale_core::Problem;
 use tale_core::ids::{JobId, OrgId};
+use tale_core::{Code, Problem};
 
 use crate::backoff::Backoff;
 use crate::lease::Lease;
@@ -29,6 +29,9 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     const PER_ORG: u32 = 4;
     /// The pause before another attempt.
     const BACKOFF: Backoff = Backoff::DEFAULT;
+    /// Whether a draining worker asks the job to stop at once instead of waiting for its end: it
+    /// looks at [`Lease::interrupted`] between its steps and goes on where it stopped.
+    const RESUMES: bool = false;
     /// What the job needs: the domain it works in.
     type Context: Send + Sync + 'static;
 
@@ -70,6 +73,15 @@ pub enum JobError {
         /// When the other side said when; else the kind's backoff decides.
         after: Option<Duration>,
     },
+    /// Something that the job needs (a database, the object store) is away. Costs no attempt: the
+    /// job comes back until it is there again.
+    #[error("{code}: {message}")]
+    Away {
+        /// Stable code.
+        code: &'static str,
+        /// A sentence a person can act on.
+        message: Cow<'static, str>,
+    },
     /// Another worker has the job now; nothing more may be written for it.
     #[error("the lease of this job is held by another worker")]
     LeaseLost,
@@ -91,16 +103,23 @@ impl JobError {
 }
 
 impl From<sqlx::Error> for JobError {
+    /// An outage is waited for; anything else is a failure that may pass.
     fn from(error: sqlx::Error) -> Self {
-        Self::retry("DATABASE_ERROR", error.to_string())
+        let text = error.to_string();
+        match Problem::from(error) {
+            outage if outage.code == Code::DatabaseUnavailable => outage.into(),
+            _ => Self::retry("DATABASE_ERROR", text),
+        }
     }
 }
 
 impl From<Problem> for JobError {
-    /// Faults and "later" may pass; a refusal stays one.
+    /// An outage is waited for, faults and "later" may pass, a refusal stays one.
     fn from(problem: Problem) -> Self {
         let code = problem.code.text();
-        if problem.status() >= 500 || problem.status() == 429 {
+        if matches!(problem.code, Code::DatabaseUnavailable | Code::ObjectStoreUnavailable) {
+            Self::Away { code, message: problem.message }
+        } else if problem.status() >= 500 || problem.status() == 429 {
             Self::Retry { code, message: problem.message, after: problem.retry_after }
         } else {
             Self::Permanent { code, message: problem.message }

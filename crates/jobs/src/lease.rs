@@ -51,8 +51,8 @@ impl Lease {
         self.attempt >= self.max_attempts
     }
 
-    /// Cancelled when the worker wants the job to stop: the drain deadline has passed. A job that
-    /// can go on later returns [`JobError::Interrupted`]; one that does not listen is dropped after
+    /// Cancelled when the worker wants the job to stop: the drain deadline has passed, or the drain
+    /// has begun and the kind [resumes](crate::Job::RESUMES). A job that can go on later returns [`JobError::Interrupted`]; one that does not listen is dropped after
     /// [`crate::RELEASE_GRACE`].
     #[must_use]
     pub fn interrupted(&self) -> &CancellationToken {

@@ -15,7 +15,8 @@
 //! [`POLL`] is the truth.
 //!
 //! **Failure.** A job that fails is tried again after a growing, jittered pause ([`Backoff`]), up
-//! to [`Job::MAX_ATTEMPTS`]; then, or when it fails for good, it stays in the table as `dead` with
+//! to [`Job::MAX_ATTEMPTS`]; one that something it needs is away for costs no attempt and comes back
+//! every [`AWAY`] or so until it is there. When attempts are used up, or when it fails for good, it stays in the table as `dead` with
 //! its code, after [`Job::given_up`] has told the domain.
 //!
 //! **Growth.** Enqueue and finish touch one row. A claim costs one index probe per organization it
@@ -45,5 +46,7 @@ pub const LEASE: Duration = Duration::from_secs(60);
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often an idle worker looks for work that nobody announced, and for leases that ran out.
 pub const POLL: Duration = Duration::from_secs(10);
+/// The longest pause before a job looks again for something that was away.
+pub const AWAY: Duration = Duration::from_secs(40);
 /// How long an interrupted job may take to return before it is dropped.
 pub const RELEASE_GRACE: Duration = Duration::from_secs(2);

@@ -22,6 +22,7 @@ pub(crate) struct Kind {
     pub(crate) max_attempts: u32,
     pub(crate) timeout: Duration,
     pub(crate) backoff: Backoff,
+    pub(crate) resumes: bool,
     pub(crate) run: Arc<Run>,
     pub(crate) given_up: Arc<GivenUp>,
 }
@@ -37,6 +38,7 @@ pub(crate) fn kind<J: Job>(context: Arc<J::Context>) -> Kind {
         max_attempts: J::MAX_ATTEMPTS.max(1),
         timeout: J::TIMEOUT,
         backoff: J::BACKOFF,
+        resumes: J::RESUMES,
         run: Arc::new(move |payload, lease| {
             let context = Arc::clone(&context);
             Box::pin(async move {

@@ -39,8 +39,9 @@ pub(crate) async fn insert(
     payload: &Value,
     options: &EnqueueOptions,
 ) -> sqlx::Result<JobId> {
-    let id: JobId = sqlx::query_scalar(
-        "INSERT INTO app.jobs AS queued (id, org_id, kind, dedupe_key, payload, state, run_at)
+    let row = sqlx::query(
+        "WITH entered AS (
+         INSERT INTO app.jobs AS queued (id, org_id, kind, dedupe_key, payload, state, run_at)
          SELECT $1, $2, $3, $4, $5,
                 CASE WHEN $6 > 0 THEN 'waiting' ELSE 'ready' END,
                 clock_timestamp() + make_interval(secs => $6)
@@ -49,7 +50,8 @@ pub(crate) async fn insert(
                        run_at = least(queued.run_at, EXCLUDED.run_at),
                        state = CASE WHEN EXCLUDED.state = 'ready' THEN 'ready' ELSE queued.state END,
                        updated_at = now()
-         RETURNING id",
+         RETURNING id)
+         SELECT id, pg_notify('tale_jobs', '') FROM entered",
     )
     .bind(JobId::new())
     .bind(org)
@@ -57,10 +59,9 @@ pub(crate) async fn insert(
     .bind(&options.dedupe_key)
     .bind(payload)
     .bind(seconds(options.delay))
-    .fetch_one(&mut *conn)
+    .fetch_one(conn)
     .await?;
-    sqlx::query("SELECT pg_notify('tale_jobs', '')").execute(conn).await?;
-    Ok(id)
+    row.try_get("id")
 }
 
 /// Makes claims serial until the transaction ends, so that limits hold exactly. Held for the

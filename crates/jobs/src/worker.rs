@@ -20,7 +20,7 @@ use crate::job::{EnqueueOptions, Failure, Job, JobError, enqueue};
 use crate::lease::Lease;
 use crate::registry::{self, Kind, Registry};
 use crate::store::{self, Claim, Requeue};
-use crate::{HEARTBEAT, LEASE, POLL, RELEASE_GRACE};
+use crate::{AWAY, HEARTBEAT, LEASE, POLL, RELEASE_GRACE};
 
 /// Attempts that a dead worker may cost on top of a kind's own: a job that survives `kill -9` must
 /// not be given up for it, one that kills its worker each time must.
@@ -221,12 +221,12 @@ impl Inner {
             match found {
                 Ok(Some(claim)) => {
                     last = claim.place;
-                    let (inner, interrupt) = (Arc::clone(self), interrupt.clone());
+                    let (inner, stop, interrupt) = (Arc::clone(self), stop.clone(), interrupt.clone());
                     let span =
                         info_span!("job", job.id = %claim.id, job.name = %claim.kind, job.attempt = claim.attempts);
                     jobs.spawn(
                         async move {
-                            inner.execute(claim, interrupt).await;
+                            inner.execute(claim, stop, interrupt).await;
                             drop(slot);
                             // An organization at its limit may go on now.
                             inner.wake.notify_one();
@@ -300,8 +300,9 @@ impl Inner {
         Ok(found)
     }
 
-    async fn execute(self: &Arc<Self>, claim: Claim, interrupt: CancellationToken) {
+    async fn execute(self: &Arc<Self>, claim: Claim, stop: CancellationToken, interrupt: CancellationToken) {
         let Some(kind) = self.kinds.get(claim.kind.as_str()) else { return };
+        let interrupt = if kind.resumes { stop.clone() } else { interrupt };
         let lost = self.held().get(&claim.id).map(|held| held.lost.clone()).unwrap_or_default();
         let lease = Arc::new(Lease {
             pool: self.pool.clone(),
@@ -330,20 +331,25 @@ impl Inner {
                 }),
             }
         };
-        self.settle(&claim, kind, outcome).await;
+        self.settle(&claim, kind, outcome, &stop).await;
         self.held().remove(&claim.id);
     }
 
-    /// Writes down how an attempt ended, through a database that is away for a while.
-    async fn settle(&self, claim: &Claim, kind: &Kind, outcome: Result<(), JobError>) {
+    /// Writes down how an attempt ended, through a database that is away for a while. A worker that
+    /// stops does not wait for it: the lease runs out, or the next start takes it back.
+    async fn settle(&self, claim: &Claim, kind: &Kind, outcome: Result<(), JobError>, stop: &CancellationToken) {
         let failure = self.verdict(claim, kind, &outcome);
         let started = Instant::now();
         while let Err(fault) = self.write_outcome(claim, kind, &outcome, failure.as_ref()).await {
-            if started.elapsed() > LEASE {
+            let patience = if stop.is_cancelled() { RELEASE_GRACE } else { LEASE };
+            if started.elapsed() > patience {
                 warn!(error = %fault, "the end of a job could not be stored; it will run again");
                 return;
             }
-            sleep(FAULT_PAUSE).await;
+            let _ = stop.run_until_cancelled(sleep(FAULT_PAUSE)).await;
+            if stop.is_cancelled() {
+                sleep(SHORTEST_IDLE).await;
+            }
         }
     }
 
@@ -387,6 +393,12 @@ impl Inner {
             Err(JobError::LeaseLost) => info!("another worker has this job now"),
             Err(JobError::Interrupted) => {
                 let how = Requeue { delay: Duration::ZERO, refund: true, error: None };
+                store::requeue(&mut conn, claim.id, claim.token, how).await?;
+            }
+            Err(JobError::Away { code, message }) => {
+                let delay = AWAY.mul_f64(0.5 + rand::random::<f64>() / 2.0);
+                info!(error.code = code, delay_ms = delay.as_millis(), "a job waits for what it needs: {message}");
+                let how = Requeue { delay, refund: true, error: Some((code, message)) };
                 store::requeue(&mut conn, claim.id, claim.token, how).await?;
             }
             Err(JobError::Retry { code, message, after }) => {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tale_core::ids::OrgId;
-use tale_jobs::Worker;
+use tale_jobs::{EnqueueOptions, Worker, enqueue};
 use tale_testkit::TestDb;
 
 use crate::kit::*;
@@ -21,6 +21,23 @@ async fn a_drain_lets_a_running_job_end_and_claims_nothing_new() {
     assert_eq!(next(&mut reports).await, Seen::Ended { label: "running".into() });
     assert!(reports.try_recv().is_err());
     assert_eq!(rows(&db).await, 1);
+}
+
+#[tokio::test]
+async fn a_drain_does_not_wait_for_a_job_that_goes_on_where_it_stopped() {
+    let db = TestDb::new().await;
+    let (world, mut reports) = World::new();
+    let job = Resuming(probe("long", Step::Listen));
+    enqueue(&mut db.app.acquire().await.unwrap(), None, &job, EnqueueOptions::default()).await.unwrap();
+    let worker = Worker::builder().register::<Resuming>(Arc::clone(&world)).drain(PATIENCE * 2).build(db.app.clone());
+    let running = Running::start(worker);
+    next_start(&mut reports).await;
+    // Well before the budget is used up.
+    running.stopped().await;
+    assert_eq!(next(&mut reports).await, Seen::Interrupted { label: "long".into() });
+    let left: Vec<(String, i32)> =
+        sqlx::query_as("SELECT state, attempts FROM app.jobs").fetch_all(&db.app).await.unwrap();
+    assert_eq!(left, [("ready".to_owned(), 0)]);
 }
 
 /// What is left after a drain without budget: state and attempts.

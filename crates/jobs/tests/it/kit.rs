@@ -47,6 +47,8 @@ impl World {
 pub enum Step {
     Succeed,
     Fail,
+    /// Finds that something it needs is away.
+    Miss,
     Refuse,
     Panic,
     /// Waits for a permit of the gate, then completes through its lease.
@@ -74,6 +76,7 @@ impl Job for Probe {
         match self.step {
             Step::Succeed => {}
             Step::Fail => return Err(JobError::retry("TEST_FAILED", "it failed")),
+            Step::Miss => return Err(JobError::Away { code: "TEST_AWAY", message: "it is away".into() }),
             Step::Refuse => return Err(JobError::permanent("TEST_REFUSED", "it cannot work")),
             Step::Panic => panic!("a test panic"),
             Step::Gate => world.gate.acquire().await.unwrap().forget(),
@@ -97,6 +100,22 @@ impl Job for Probe {
             code: failure.code.to_string(),
             attempts: failure.attempts,
         });
+    }
+}
+
+/// A probe of a kind that goes on later where it stopped.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Resuming(pub Probe);
+
+impl Job for Resuming {
+    const NAME: &'static str = "test.resuming";
+    const MAX_ATTEMPTS: u32 = 3;
+    const TIMEOUT: Duration = PATIENCE;
+    const RESUMES: bool = true;
+    type Context = World;
+
+    async fn run(&self, world: &World, lease: &Lease) -> Result<(), JobError> {
+        self.0.run(world, lease).await
     }
 }
 

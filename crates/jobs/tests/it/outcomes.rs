@@ -39,6 +39,30 @@ async fn a_failing_job_is_tried_again_and_then_kept_as_dead() {
 }
 
 #[tokio::test]
+async fn something_that_is_away_costs_no_attempt() {
+    let db = TestDb::new().await;
+    let (world, mut reports) = World::new();
+    put(&db, OrgId::new(), &probe("job", Step::Miss)).await;
+    let running = Running::start(worker(&db, &world, 2));
+    for _ in 0..4 {
+        assert_eq!(next(&mut reports).await, Seen::Started { label: "job".into(), attempt: 1 });
+        settled(&db, "waiting", 1).await;
+        // The pause is over.
+        sqlx::query("UPDATE app.jobs SET run_at = clock_timestamp() - interval '1 second', state = 'ready'")
+            .execute(&db.app)
+            .await
+            .unwrap();
+        sqlx::query("SELECT pg_notify('tale_jobs', '')").execute(&db.app).await.unwrap();
+    }
+    next_start(&mut reports).await;
+    settled(&db, "waiting", 1).await;
+    running.stopped().await;
+    let left: Vec<(i32, String)> =
+        sqlx::query_as("SELECT attempts, error_code FROM app.jobs").fetch_all(&db.app).await.unwrap();
+    assert_eq!(left, [(0, "TEST_AWAY".to_owned())]);
+}
+
+#[tokio::test]
 async fn a_refused_job_is_given_up_at_once() {
     let db = TestDb::new().await;
     let (world, mut reports) = World::new();
