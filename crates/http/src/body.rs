@@ -4,6 +4,8 @@
 //! only when the handler asks: [`Body::read`] comes after the permission check, so a caller
 //! without the right learns nothing from validation (ERR-4).
 
+mod strict;
+
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -11,10 +13,12 @@ use axum::extract::{FromRequest, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_path_to_error::Segment;
 use tale_core::limits::MAX_JSON_BODY_BYTES;
 use tale_core::problem::Issue;
 use tale_core::{Code, Problem};
 
+use self::strict::Strict;
 use crate::problem::HttpProblem;
 
 /// Largest whole number that survives JavaScript: 2^53 − 1 (API-10).
@@ -104,20 +108,29 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             Problem::invalid_field("", &format!("is not valid JSON (line {}, column {})", error.line(), error.column()))
         })?
     };
-    // serde would take a list as a struct's fields in order.
     if !value.is_object() {
         return Err(Problem::invalid_field("", "must be an object"));
     }
     judge_value(&value, &mut Vec::new())?;
     let mut track = serde_path_to_error::Track::new();
-    let deserializer = serde_path_to_error::Deserializer::new(value, &mut track);
+    let deserializer = serde_path_to_error::Deserializer::new(Strict(value), &mut track);
     T::deserialize(deserializer).map_err(|error| {
-        let path = track.path().to_string();
-        let mut issue = issue_of(if path == "." { "" } else { &path }, &error.to_string());
+        let mut issue = issue_of(&dotted(&track.path()), &error.to_string());
         shorten(&mut issue.path);
         shorten(&mut issue.message);
         Problem::invalid_body(vec![issue])
     })
+}
+
+/// The path as API-11 writes it: `contacts.2.email`.
+fn dotted(path: &serde_path_to_error::Path) -> String {
+    let names = path.iter().filter_map(|segment| match segment {
+        Segment::Seq { index } => Some(index.to_string()),
+        Segment::Map { key } => Some(key.clone()),
+        Segment::Enum { variant } => Some(variant.clone()),
+        Segment::Unknown => None,
+    });
+    names.collect::<Vec<_>>().join(".")
 }
 
 /// An answer does not give back what was sent at length.
@@ -210,6 +223,14 @@ mod tests {
         name: String,
         #[expect(dead_code, reason = "only its type matters")]
         size: Option<u32>,
+        #[expect(dead_code, reason = "only its type matters")]
+        parts: Option<Vec<Part>>,
+    }
+
+    #[derive(serde::Deserialize, Debug)]
+    struct Part {
+        #[expect(dead_code, reason = "only its type matters")]
+        text: String,
     }
 
     fn issue(body: &str) -> (String, String) {
@@ -226,6 +247,10 @@ mod tests {
         assert_eq!(issue(r#"{"name":1}"#), ("name".into(), "must be a string".into()));
         assert_eq!(issue(r#"{"name":"a","other":1}"#), ("other".into(), "is not a known field".into()));
         assert_eq!(issue(r#"{"name":"a","size":-1}"#).0, "size");
+        assert_eq!(
+            issue(r#"{"name":"a","parts":[{"text":"x"},["x"]]}"#),
+            ("parts.1".into(), "must be an object".into())
+        );
         assert_eq!(issue("{\"name\":\"a\\u0000b\"}"), ("name".into(), "must not contain the character NUL".into()));
         assert_eq!(issue(r#"{"name":"a","size":9007199254740992}"#).0, "size");
         assert_eq!(
