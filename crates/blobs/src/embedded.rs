@@ -7,7 +7,7 @@
 //! objects can be put, read, checked and deleted, buckets created and checked.
 
 use std::convert::Infallible;
-use std::io::{self, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::task::{Context, Poll};
 
@@ -40,7 +40,7 @@ const FOOTER_MARK: &[u8; 8] = b"TALEOBJ1";
 /// Longest footer that is read.
 const FOOTER_LIMIT: u64 = 16 * 1024;
 const WRITE_BUFFER: usize = 256 * 1024;
-const READ_BUFFER: usize = 64 * 1024;
+const READ_BUFFER: usize = 256 * 1024;
 /// Where objects are written before they are complete.
 const TEMPORARY: &str = ".tmp";
 
@@ -194,23 +194,9 @@ impl Folder {
     /// Opens an object and reads its footer; the file stands at its first byte.
     async fn open(&self, bucket: &str, key: &str) -> S3Result<(File, Footer, std::fs::Metadata)> {
         let path = self.object(bucket, key)?;
-        let mut file = match File::open(&path).await {
-            Ok(file) => file,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return Err(s3_error!(NoSuchKey));
-            }
-            Err(error) => return Err(failed(error)),
-        };
-        let metadata = file.metadata().await.map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(s3_error!(NoSuchKey));
-        }
-        let footer = read_footer(&mut file, metadata.len()).await.map_err(|error| {
-            warn!(object = %path.display(), error = %error, "an object's file is damaged");
-            s3_error!(InternalError, "the object is damaged")
-        })?;
-        file.rewind().await.map_err(failed)?;
-        Ok((file, footer, metadata))
+        let (file, footer, metadata) =
+            tokio::task::spawn_blocking(move || open_object(&path)).await.map_err(S3Error::internal_error)??;
+        Ok((File::from_std(file), footer, metadata))
     }
 
     async fn store(&self, path: &Path, input: PutObjectInput) -> S3Result<Footer> {
@@ -251,21 +237,44 @@ impl Folder {
     }
 }
 
-async fn read_footer(file: &mut File, length: u64) -> io::Result<Footer> {
+/// [`Folder::open`], on a thread that may block.
+fn open_object(path: &Path) -> S3Result<(std::fs::File, Footer, std::fs::Metadata)> {
+    let mut file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Err(s3_error!(NoSuchKey));
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let metadata = file.metadata().map_err(failed)?;
+    if metadata.is_dir() {
+        return Err(s3_error!(NoSuchKey));
+    }
+    let footer = read_footer(&mut file, metadata.len()).map_err(|error| {
+        warn!(object = %path.display(), error = %error, "an object's file is damaged");
+        s3_error!(InternalError, "the object is damaged")
+    })?;
+    file.rewind().map_err(failed)?;
+    Ok((file, footer, metadata))
+}
+
+fn read_footer(file: &mut std::fs::File, length: u64) -> io::Result<Footer> {
     let damaged = |what: &'static str| io::Error::new(io::ErrorKind::InvalidData, what);
     let mark = FOOTER_MARK.len() as u64 + 4;
     let at = length.checked_sub(mark).ok_or_else(|| damaged("too short"))?;
-    file.seek(SeekFrom::Start(at)).await?;
-    let size = u64::from(file.read_u32_le().await?);
+    file.seek(SeekFrom::Start(at))?;
+    let mut size = [0u8; 4];
+    file.read_exact(&mut size)?;
+    let size = u64::from(u32::from_le_bytes(size));
     let mut found = [0u8; 8];
-    file.read_exact(&mut found).await?;
+    file.read_exact(&mut found)?;
     let start = at
         .checked_sub(size)
         .filter(|_| size <= FOOTER_LIMIT && &found == FOOTER_MARK)
         .ok_or_else(|| damaged("no footer"))?;
-    file.seek(SeekFrom::Start(start)).await?;
+    file.seek(SeekFrom::Start(start))?;
     let mut text = vec![0u8; usize::try_from(size).map_err(|_| damaged("footer too long"))?];
-    file.read_exact(&mut text).await?;
+    file.read_exact(&mut text)?;
     let footer: Footer = serde_json::from_slice(&text)?;
     if footer.size == start { Ok(footer) } else { Err(damaged("the size does not match")) }
 }

@@ -13,8 +13,10 @@ use crate::limits::WALL_CLOCK;
 use crate::outcome::ExtractError;
 use crate::process::{ExtractProcess, ExtractProgram, OwnedPiece};
 
-/// Chunks on their way from a reader thread to the consumer.
-const CHUNKS_IN_FLIGHT: usize = 16;
+/// Chunks that a reader thread hands over at once: waking the consumer costs more than a chunk.
+const BATCH: usize = 16;
+/// Batches on their way from a reader thread to the consumer.
+const BATCHES_IN_FLIGHT: usize = 1;
 
 /// The chunks of one document, one after the other, with a bounded number in memory.
 ///
@@ -32,7 +34,7 @@ pub struct ChunkStream {
 #[derive(Debug)]
 enum Source {
     Process { process: Box<ExtractProcess>, chunker: Box<Chunker>, finished: bool },
-    Thread { chunks: mpsc::Receiver<Result<Chunk, ExtractError>> },
+    Thread { batches: mpsc::Receiver<Result<Vec<Chunk>, ExtractError>>, chunks: std::vec::IntoIter<Chunk> },
 }
 
 impl ChunkStream {
@@ -48,7 +50,8 @@ impl ChunkStream {
                 finished: false,
             }
         } else {
-            Source::Thread { chunks: on_thread(path.to_owned(), kind, title.to_owned()) }
+            let batches = on_thread(path.to_owned(), kind, title.to_owned());
+            Source::Thread { batches, chunks: Vec::new().into_iter() }
         };
         Ok(Self { source, chars: 0 })
     }
@@ -59,7 +62,14 @@ impl ChunkStream {
     /// See [`crate::extract`] and [`ExtractProcess::next`].
     pub async fn next(&mut self) -> Result<Option<Chunk>, ExtractError> {
         let chunk = match &mut self.source {
-            Source::Thread { chunks } => chunks.recv().await.transpose()?,
+            Source::Thread { batches, chunks } => {
+                if chunks.len() == 0
+                    && let Some(batch) = batches.recv().await
+                {
+                    *chunks = batch?.into_iter();
+                }
+                chunks.next()
+            }
             Source::Process { process, chunker, finished } => loop {
                 if let Some(chunk) = chunker.pop() {
                     break Some(chunk);
@@ -90,22 +100,25 @@ impl ChunkStream {
     }
 }
 
-fn on_thread(path: PathBuf, kind: Kind, title: String) -> mpsc::Receiver<Result<Chunk, ExtractError>> {
-    let (sender, receiver) = mpsc::channel(CHUNKS_IN_FLIGHT);
+fn on_thread(path: PathBuf, kind: Kind, title: String) -> mpsc::Receiver<Result<Vec<Chunk>, ExtractError>> {
+    let (sender, receiver) = mpsc::channel(BATCHES_IN_FLIGHT);
     tokio::task::spawn_blocking(move || {
         // Time spent waiting for the consumer does not count.
         let begun = Instant::now();
         let waited = std::cell::Cell::new(std::time::Duration::ZERO);
         let keep_going = || begun.elapsed().saturating_sub(waited.get()) < WALL_CLOCK && !sender.is_closed();
+        let mut batch = Vec::with_capacity(BATCH);
         let outcome = extract_to_chunks(&path, kind, &title, &keep_going, &mut |chunk| {
+            batch.push(chunk);
+            if batch.len() < BATCH {
+                return ControlFlow::Continue(());
+            }
             let sending = Instant::now();
-            let sent = sender.blocking_send(Ok(chunk));
+            let sent = sender.blocking_send(Ok(std::mem::replace(&mut batch, Vec::with_capacity(BATCH))));
             waited.set(waited.get() + sending.elapsed());
             if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        if let Err(error) = outcome {
-            let _ = sender.blocking_send(Err(error));
-        }
+        let _ = sender.blocking_send(outcome.map(|_chars| batch));
     });
     receiver
 }
