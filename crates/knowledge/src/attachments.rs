@@ -87,15 +87,16 @@ impl Knowledge {
         &self,
         conn: &mut PgConnection,
         org: OrgId,
-        row: &store::FileRow,
+        file: FileId,
+        purpose: Purpose,
     ) -> Result<(), sqlx::Error> {
-        if row.purpose != Purpose::Chat {
+        if purpose != Purpose::Chat {
             return Ok(());
         }
         // Read now: the message may have been parked while the file was being read.
-        let thread = store::get(conn, org, row.id).await?.and_then(|row| row.thread_id);
+        let thread = store::get(conn, org, file).await?.and_then(|row| row.thread_id);
         match (thread, self.upload_settled()) {
-            (Some(thread), Some(told)) => told.upload_settled(conn, org, thread, row.id).await,
+            (Some(thread), Some(told)) => told.upload_settled(conn, org, thread, file).await,
             _ => Ok(()),
         }
     }

@@ -77,9 +77,20 @@ pub(crate) async fn hint_document(conn: &mut PgConnection, org: OrgId, id: Docum
 /// Tells whoever looks at the document that holds the file, or at the file as a chat's upload
 /// (IDX-16).
 pub(crate) async fn hint_file(conn: &mut PgConnection, org: OrgId, file: FileId) -> Result<(), sqlx::Error> {
-    match documents::holding(conn, org, file).await? {
-        Some((id, true, _)) => hint_document(conn, org, id).await,
-        Some((_, false, _)) => Ok(()),
+    let held = documents::holding(conn, org, file).await?;
+    hint_held(conn, org, file, held.map(|(id, active, _)| (id, active))).await
+}
+
+/// As [`hint_file`], when it is known which document holds the file and whether that is active.
+pub(crate) async fn hint_held(
+    conn: &mut PgConnection,
+    org: OrgId,
+    file: FileId,
+    holder: Option<(DocumentId, bool)>,
+) -> Result<(), sqlx::Error> {
+    match holder {
+        Some((id, true)) => hint_document(conn, org, id).await,
+        Some((_, false)) => Ok(()),
         None => notify(conn, &Hint::new(org, Topic::Document).id(file.0)).await,
     }
 }

@@ -50,6 +50,7 @@ impl Job for EmbedFile {
     const TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
     const PER_ORG: u32 = PER_ORGANIZATION;
     const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), cap: Duration::from_secs(600) };
+    const RESUMES: bool = true;
     type Context = Knowledge;
 
     async fn run(&self, knowledge: &Knowledge, lease: &Lease) -> Result<(), JobError> {
@@ -61,6 +62,8 @@ impl Job for EmbedFile {
                 message: "The embedding provider asks to wait.".into(),
                 after: Some(after),
             }),
+            Err(EmbedRunError::Settings(problem)) => Err(problem.into()),
+            Err(EmbedRunError::Store(error)) => Err(error.into()),
             Err(error) => {
                 tracing::warn!(org.id = %self.org, file.id = %self.file, error = %super::chain(&error), "could not embed a file");
                 knowledge.embedding_failed(self.org, self.file, &error).await?;

@@ -52,7 +52,7 @@ impl Knowledge {
                 };
                 let mut conn = self.app().acquire().await?;
                 transcripts::put(&mut conn, org, content_hash, (&target, &text, seconds), self.clock().now()).await?;
-                tracing::info!(org.id = %org, file.id = %source.row.id, target, seconds, "transcribed a recording");
+                tracing::info!(org.id = %org, file.id = %source.file, target, seconds, "transcribed a recording");
                 text
             }
         };

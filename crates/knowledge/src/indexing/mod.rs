@@ -6,6 +6,7 @@
 //! is derived from the file's bytes and the passage's place, so a second run finds what the first
 //! one stored and adds what is missing. [`Watch`] puts back what neither finished.
 
+mod download;
 mod embed;
 mod hear;
 mod read;

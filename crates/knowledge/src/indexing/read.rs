@@ -4,15 +4,13 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
-use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
-use tale_blobs::{BlobError, BlobKey};
-use tale_core::crypto::RunningSha256;
+use tale_blobs::BlobError;
 use tale_core::ids::{FileId, OrgId};
+use tale_core::{Code, Problem};
 use tale_extract::{CHUNKER_VERSION, Chunk, ChunkStream, ExtractError, Kind, OutcomeCode};
 use tale_jobs::{Backoff, EnqueueOptions, Failure, Job, JobError, Lease};
-use tokio::io::AsyncWriteExt;
 
 use super::{NOT_CONFIGURED, NOT_CONFIGURED_CODE, PER_ORGANIZATION, TEMP_PREFIX, chunk_id, enqueue_embed};
 use crate::Knowledge;
@@ -21,12 +19,12 @@ use crate::documents::title_of;
 use crate::embedder::EmbeddingModel;
 use crate::files::{IndexStatus, Purpose};
 use crate::keyword::{Change, log_changes};
-use crate::store::corpus::{self, Slice};
-use crate::store::{documents, files};
+use crate::store::corpus::{self, Beginning, Slice};
+use crate::store::files;
 use crate::transcriber as media;
 
-/// Passages per transaction.
-const SLICE: usize = 64;
+/// Passages per transaction: about half a megabyte of text.
+const SLICE: usize = 256;
 /// Runs after which a transcription that a provider cannot do right now counts as failed (TRN-3).
 const LISTENING_RUNS: u32 = 4;
 /// Shortest pause between two notes of progress.
@@ -55,30 +53,42 @@ impl Job for IndexFile {
     const TIMEOUT: Duration = Duration::from_secs(30 * 60);
     const PER_ORG: u32 = PER_ORGANIZATION;
     const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), cap: Duration::from_secs(600) };
+    const RESUMES: bool = true;
     type Context = Knowledge;
 
     async fn run(&self, knowledge: &Knowledge, lease: &Lease) -> Result<(), JobError> {
-        match knowledge.index_file(self.org, self.file, super::renewed(lease)).await {
-            Ok(()) => Ok(()),
-            Err(ReadError::Stopped(stopped)) => Err(stopped),
+        let error = match knowledge.index_file(self.org, self.file, super::renewed(lease)).await {
+            Ok(()) => return Ok(()),
+            Err(ReadError::Stopped(stopped)) => stopped,
             // The file stays on its way while the provider has a bad moment.
             Err(ReadError::Later(message)) if lease.attempt() < LISTENING_RUNS => {
-                Err(JobError::retry("TRANSCRIPTION_UPSTREAM", message))
+                JobError::retry("TRANSCRIPTION_UPSTREAM", message)
             }
             Err(ReadError::Later(message)) => {
                 knowledge.end(self.org, self.file, IndexStatus::Failed, "transcription_upstream", &message).await?;
-                Ok(())
+                return Ok(());
+            }
+            Err(ReadError::Away(problem)) => {
+                tracing::info!(org.id = %self.org, file.id = %self.file, code = problem.code.text(), "a file waits to be indexed: {}", problem.message);
+                problem.into()
             }
             Err(error) => {
-                knowledge.fail(self.org, self.file, &error).await?;
-                Err(JobError::retry("INDEXER_ERROR", error.to_string()))
+                tracing::warn!(org.id = %self.org, file.id = %self.file, error = %chain(&error), "could not index a file");
+                if lease.is_last_attempt() {
+                    // Recorded when the job is given up.
+                    return Err(JobError::retry("INDEXER_ERROR", error.to_string()));
+                }
+                JobError::retry("INDEXER_ERROR", error.to_string())
             }
+        };
+        if !matches!(error, JobError::LeaseLost) {
+            knowledge.await_retry(self.org, self.file).await?;
         }
+        Err(error)
     }
 
-    async fn given_up(&self, knowledge: &Knowledge, _org: Option<OrgId>, failure: &Failure) {
-        let error = ReadError::Failed(failure.message.clone().into());
-        if let Err(error) = knowledge.fail(self.org, self.file, &error).await {
+    async fn given_up(&self, knowledge: &Knowledge, _org: Option<OrgId>, _failure: &Failure) {
+        if let Err(error) = knowledge.fail(self.org, self.file).await {
             tracing::warn!(org.id = %self.org, file.id = %self.file, error = %error, "could not record that a file was not indexed");
         }
     }
@@ -104,6 +114,9 @@ pub enum ReadError {
     /// A recording cannot be transcribed right now, in the provider's words.
     #[error("{0}")]
     Later(String),
+    /// A database, the object store or the disk cannot be used at the moment.
+    #[error("{}", .0.message)]
+    Away(Problem),
     /// The worker wants the run to stop.
     #[error("the run was stopped")]
     Stopped(#[source] JobError),
@@ -111,18 +124,31 @@ pub enum ReadError {
 
 impl From<sqlx::Error> for ReadError {
     fn from(error: sqlx::Error) -> Self {
-        Self::Failed(error.into())
+        Problem::from(error).into()
     }
 }
 
 impl From<BlobError> for ReadError {
     fn from(error: BlobError) -> Self {
-        Self::Failed(error.into())
+        Problem::from(error).into()
+    }
+}
+
+impl From<Problem> for ReadError {
+    fn from(problem: Problem) -> Self {
+        match problem.code {
+            Code::DatabaseUnavailable | Code::ObjectStoreUnavailable => Self::Away(problem),
+            _ => Self::Failed(problem.into()),
+        }
     }
 }
 
 impl From<std::io::Error> for ReadError {
     fn from(error: std::io::Error) -> Self {
+        if matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) {
+            let sentence = "There is no space left where files are read. Free some; indexing then goes on by itself.";
+            return Self::Away(Problem::new(Code::ObjectStoreUnavailable, sentence).because(error));
+        }
         Self::Failed(error.into())
     }
 }
@@ -133,11 +159,12 @@ impl From<ExtractError> for ReadError {
     }
 }
 
-/// What is read: the file's row with the title its passages carry.
+/// What is read: the file with the title its passages carry.
 pub(super) struct Source {
     pub(super) org: OrgId,
-    pub(super) row: files::FileRow,
-    pub(super) title: String,
+    pub(super) file: FileId,
+    pub(super) row: files::TakenUp,
+    title: String,
 }
 
 /// What a run stored.
@@ -190,28 +217,15 @@ impl Knowledge {
     /// Marks the file as running and reads what the run needs; `None` when there is nothing to do.
     async fn take_up(&self, org: OrgId, file: FileId) -> Result<Option<Source>, sqlx::Error> {
         let mut tx = self.app().begin().await?;
-        let Some(row) = files::lock(&mut tx, org, file).await? else { return Ok(None) };
-        let held = documents::holding(&mut tx, org, file).await?;
-        let wanted = match (row.purpose, held) {
-            (Purpose::Document, Some((_, active, _))) => active,
-            (Purpose::Document, None) => false,
-            (Purpose::Chat, _) => true,
-        };
-        if !wanted || !files::start(&mut tx, org, file, self.clock().now()).await? {
-            return Ok(None);
-        }
-        let title = self.title(&mut tx, org, &row).await?;
-        changes::hint_file(&mut tx, org, file).await?;
+        let Some(mut row) = files::take_up(&mut tx, org, file, self.clock().now()).await? else { return Ok(None) };
+        changes::hint_held(&mut tx, org, file, row.document_id.map(|id| (id, true))).await?;
         tx.commit().await?;
-        Ok(Some(Source { org, row, title }))
-    }
-
-    async fn title(&self, conn: &mut PgConnection, org: OrgId, row: &files::FileRow) -> Result<String, sqlx::Error> {
-        Ok(documents::title_of_file(conn, org, row.id).await?.unwrap_or_else(|| title_of(&row.file_name)))
+        let title = row.title.take().unwrap_or_else(|| title_of(&row.file_name));
+        Ok(Some(Source { org, file, row, title }))
     }
 
     /// Cuts the bytes at `path` into passages and stores them in slices. A file of one slice is one
-    /// transaction.
+    /// transaction. A run that was interrupted goes on after the slices that it had stored.
     async fn store_passages<F, K>(
         &self,
         source: &Source,
@@ -224,8 +238,9 @@ impl Knowledge {
         K: Fn() -> F + Send + Sync,
         F: Future<Output = Result<(), JobError>> + Send,
     {
-        let (org, file) = (source.org, source.row.id);
-        let prior = corpus::get(&mut *self.corpus().acquire().await?, org, file).await?;
+        let (org, file) = (source.org, source.file);
+        let mut conn = self.corpus().acquire().await?;
+        let prior = corpus::get(&mut conn, org, file).await?;
         let same = prior.as_ref().is_some_and(|prior| {
             prior.content_hash.as_deref() == Some(content_hash) && prior.chunker_version == CHUNKER_VERSION
         });
@@ -234,6 +249,16 @@ impl Knowledge {
             // Everything is stored: only the last step of an earlier run is missing.
             return Ok(Stored { count: prior.chunks_count, text_length: prior.text_length });
         }
+        // What an earlier run under the same title stored is there as this one would store it. Another
+        // model may hear a recording differently.
+        let same_text = same && media::recording_type(&source.row.file_name).is_none();
+        let resumed = match &prior {
+            Some(prior) if same_text && !searchable && prior.title == source.title => {
+                i32::try_from(corpus::stored(&mut conn, org, file).await?).unwrap_or(i32::MAX)
+            }
+            _ => 0,
+        };
+        drop(conn);
         if prior.is_some() && !same {
             // Other bytes, or another chunker: nothing of the old passages may be shown again.
             self.remove_passages(org, file).await?;
@@ -241,6 +266,9 @@ impl Knowledge {
         let library = source.row.purpose == Purpose::Document;
         let mut stream = ChunkStream::open(self.extract_program(), path, kind, &source.title)?;
         let (mut count, mut told) = (0i32, self.clock().now_ms());
+        while count < resumed && stream.next().await?.is_some() {
+            count += 1;
+        }
         loop {
             let mut slice = Slice::default();
             let mut ended = false;
@@ -252,9 +280,18 @@ impl Knowledge {
             }
             let first = count;
             count += i32::try_from(slice.ids.len()).unwrap_or(i32::MAX);
+            let text_length = i64::try_from(stream.chars()).unwrap_or(i64::MAX);
             let mut tx = self.corpus().begin().await?;
+            let mut whole = false;
             if first == 0 {
-                corpus::begin(&mut tx, org, file, &source.title, library, content_hash, CHUNKER_VERSION).await?;
+                let with = Beginning {
+                    title: &source.title,
+                    library,
+                    content_hash,
+                    chunker_version: CHUNKER_VERSION,
+                    whole: ended.then_some((count, text_length)),
+                };
+                whole = corpus::begin(&mut tx, org, file, &with).await? && ended;
             }
             let written = if count > first {
                 corpus::put_slice(&mut tx, org, file, library, CHUNKER_VERSION, &slice).await?
@@ -265,13 +302,15 @@ impl Knowledge {
                 // These passages are found already and have a new header.
                 log_changes(&mut tx, org, &[Change::Passages { file, first, last: count - 1 }]).await?;
             }
-            if ended {
-                let text_length = i64::try_from(stream.chars()).unwrap_or(i64::MAX);
-                finish(&mut tx, source, count, text_length, searchable).await?;
-                tx.commit().await?;
-                return Ok(Stored { count, text_length });
+            if whole {
+                log_changes(&mut tx, org, &passages_in(file, count)).await?;
+            } else if ended && !finish(&mut tx, source, count, text_length, searchable).await? {
+                return Err(ReadError::Failed("the file was removed while it was read".into()));
             }
             tx.commit().await?;
+            if ended {
+                return Ok(Stored { count, text_length });
+            }
             keep().await.map_err(ReadError::Stopped)?;
             if self.clock().now_ms() - told >= TOLD_EVERY_MS {
                 told = self.clock().now_ms();
@@ -280,45 +319,10 @@ impl Knowledge {
         }
     }
 
-    /// Copies the stored bytes into `to` and returns their digest. No more than the declared size
-    /// is ever written.
-    async fn download<F, K>(&self, source: &Source, to: &Path, keep: &K) -> Result<String, ReadError>
-    where
-        K: Fn() -> F + Send + Sync,
-        F: Future<Output = Result<(), JobError>> + Send,
-    {
-        let key = BlobKey::parse(&source.row.storage_key).map_err(|error| ReadError::Failed(error.into()))?;
-        let declared = u64::try_from(source.row.size).unwrap_or_default();
-        let mut digest = RunningSha256::default();
-        let mut file = tokio::fs::File::create(to).await?;
-        let mut written = 0u64;
-        let mut object = self.blobs().get(&key, None).await?;
-        let mut since_renewal = 0u64;
-        while let Some(piece) = object.bytes.next().await {
-            let piece = piece?;
-            written += piece.len() as u64;
-            since_renewal += piece.len() as u64;
-            if written > declared {
-                return Err(ReadError::Failed("the stored object is larger than its row says".into()));
-            }
-            digest.update(&piece);
-            file.write_all(&piece).await?;
-            if since_renewal > 16 << 20 {
-                since_renewal = 0;
-                keep().await.map_err(ReadError::Stopped)?;
-            }
-        }
-        file.flush().await?;
-        if written != declared {
-            return Err(ReadError::Failed("the stored object is shorter than its row says".into()));
-        }
-        Ok(digest.finish_hex())
-    }
-
     /// Makes the stored passages searchable and queues what is left to do.
     async fn publish(&self, source: &Source, content_hash: &str, stored: &Stored) -> Result<(), ReadError> {
-        let (org, file) = (source.org, source.row.id);
-        let model = self.embedder().model(org).await.map_err(|problem| ReadError::Failed(problem.into()))?;
+        let (org, file) = (source.org, source.file);
+        let model = self.embedder().model(org).await?;
         let stamp = model.as_ref().map(EmbeddingModel::stamp);
         let has_vectors = match &stamp {
             Some(stamp) => {
@@ -337,20 +341,19 @@ impl Knowledge {
             error: missing.then_some(NOT_CONFIGURED),
             now: self.clock().now(),
         };
-        if !files::complete(&mut tx, org, file, &completed).await? {
-            // Deleted, or settled by somebody else meanwhile.
+        let Some((document, title, active)) = files::complete(&mut tx, org, file, &completed).await? else {
             return Ok(());
-        }
+        };
         if stamp.is_some() && !has_vectors {
             enqueue_embed(&mut tx, org, file).await?;
         }
-        if self.title(&mut tx, org, &source.row).await? != source.title {
+        if title.is_some_and(|title| title != source.title) {
             // Renamed meanwhile: once more, for the headers.
             files::queue(&mut tx, org, file, self.clock().now()).await?;
             enqueue(&mut tx, org, file).await?;
         }
-        changes::hint_file(&mut tx, org, file).await?;
-        self.tell_settled(&mut tx, org, &source.row).await?;
+        changes::hint_held(&mut tx, org, file, document.zip(active)).await?;
+        self.tell_settled(&mut tx, org, file, source.row.purpose).await?;
         tx.commit().await?;
         tracing::info!(org.id = %org, file.id = %file, passages = stored.count, "indexed a file");
         Ok(())
@@ -365,22 +368,29 @@ impl Knowledge {
         code: &str,
         message: &str,
     ) -> Result<(), ReadError> {
-        let (org, file) = (source.org, source.row.id);
+        let (org, file) = (source.org, source.file);
         self.remove_passages(org, file).await?;
         let mut tx = self.app().begin().await?;
         files::darken(&mut tx, org, file, content_hash).await?;
         files::end(&mut tx, org, file, status, code, message, self.clock().now()).await?;
         changes::hint_file(&mut tx, org, file).await?;
-        self.tell_settled(&mut tx, org, &source.row).await?;
+        self.tell_settled(&mut tx, org, file, source.row.purpose).await?;
         tx.commit().await?;
         tracing::info!(org.id = %org, file.id = %file, code, "refused to index a file");
         Ok(())
     }
 
-    /// Records that a run failed; the passages of an earlier run stay as they are.
-    pub(crate) async fn fail(&self, org: OrgId, file: FileId, error: &ReadError) -> Result<(), sqlx::Error> {
-        tracing::warn!(org.id = %org, file.id = %file, error = %chain(error), "could not index a file");
-        let sentence = "Reading this file failed on our side. The stored file is intact; it is tried again, or use Retry indexing.";
+    /// Shows the file as queued again: its job waits for another run.
+    async fn await_retry(&self, org: OrgId, file: FileId) -> Result<(), sqlx::Error> {
+        let mut tx = self.app().begin().await?;
+        files::await_retry(&mut tx, org, file, self.clock().now()).await?;
+        changes::hint_file(&mut tx, org, file).await?;
+        tx.commit().await
+    }
+
+    /// Records that every run failed; the passages of an earlier one stay as they are.
+    pub(crate) async fn fail(&self, org: OrgId, file: FileId) -> Result<(), sqlx::Error> {
+        let sentence = "Reading this file failed on our side. The stored file is intact: use Retry indexing.";
         self.end(org, file, IndexStatus::Failed, OutcomeCode::IndexerError.as_str(), sentence).await
     }
 
@@ -397,7 +407,7 @@ impl Knowledge {
         files::end(&mut tx, org, file, status, code, sentence, self.clock().now()).await?;
         changes::hint_file(&mut tx, org, file).await?;
         if let Some(row) = files::get(&mut tx, org, file).await? {
-            self.tell_settled(&mut tx, org, &row).await?;
+            self.tell_settled(&mut tx, org, file, row.purpose).await?;
         }
         tx.commit().await
     }
@@ -412,29 +422,37 @@ impl Knowledge {
     }
 }
 
+/// The entries of the keyword log for all passages of a file.
+fn passages_in(file: FileId, count: i32) -> Vec<Change> {
+    (0..count)
+        .step_by(LOGGED as usize)
+        .map(|first| Change::Passages { file, first, last: (first + LOGGED).min(count) - 1 })
+        .collect()
+}
+
 /// Ends a file's passages: what an earlier run left behind the last one goes, and the keyword leg
-/// is told unless it knows these passages already.
+/// is told unless it knows these passages already. False when the file was removed meanwhile.
 async fn finish(
     conn: &mut PgConnection,
     source: &Source,
     count: i32,
     text_length: i64,
     searchable: bool,
-) -> Result<(), sqlx::Error> {
-    let (org, file) = (source.org, source.row.id);
+) -> Result<bool, sqlx::Error> {
+    let (org, file) = (source.org, source.file);
     let cut = corpus::cut_after(&mut *conn, org, file, count).await?;
-    corpus::finish(&mut *conn, org, file, &source.title, count, text_length).await?;
+    if !corpus::finish(&mut *conn, org, file, &source.title, count, text_length).await? {
+        return Ok(false);
+    }
     let log: Vec<Change> = if cut > 0 {
         vec![Change::File(file)]
     } else if searchable {
         Vec::new()
     } else {
-        (0..count)
-            .step_by(LOGGED as usize)
-            .map(|first| Change::Passages { file, first, last: (first + LOGGED).min(count) - 1 })
-            .collect()
+        passages_in(file, count)
     };
-    log_changes(conn, org, &log).await
+    log_changes(conn, org, &log).await?;
+    Ok(true)
 }
 
 fn push(slice: &mut Slice, file: FileId, content_hash: &str, chunk: &Chunk) {

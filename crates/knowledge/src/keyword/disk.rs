@@ -25,8 +25,8 @@ use super::schema::{self, Fields, Passage};
 use super::view::View;
 use crate::indexing::chain;
 
-/// Memory of a writer before it flushes, in bytes; the smallest that tantivy takes.
-const WRITER_BYTES: usize = 15_000_000;
+/// Memory of a writer before it flushes a segment, in bytes: a second's worth of changes.
+const WRITER_BYTES: usize = 30_000_000;
 /// The same while a whole index is built: fewer, larger segments to merge in the end.
 const BUILDER_BYTES: usize = 48_000_000;
 /// Segments of this many passages are left alone by merging while following.

@@ -49,6 +49,5 @@ pub async fn log_changes(conn: &mut PgConnection, org: OrgId, changes: &[Change]
             }
         }
     }
-    store::append(&mut *conn, org, &files, &first, &last).await?;
-    store::wake(conn, org).await
+    store::append(conn, org, &files, &first, &last).await
 }

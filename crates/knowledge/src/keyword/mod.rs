@@ -11,8 +11,9 @@
 //! Checkpoint and entries are one tantivy commit.
 //!
 //! **Costs.** An open index maps its files and holds a few hundred kilobytes; at most [`MAX_OPEN`]
-//! are open. A writer lives only while changes are applied (about 30 MB, one at a time, plus one
-//! while an index is built). Waiting costs one small statement a second while any index is open.
+//! are open. A writer lives only while changes are applied (at most about 45 MB, one at a time, plus
+//! one while an index is built), and rounds of one organization begin at least [`PACE`] apart: what
+//! many files add in a second becomes one segment instead of many that must be merged again. Waiting costs one small statement a second while any index is open.
 //! A question of one to eight words takes about 0.3 ms over 100,000 passages: its rare words decide,
 //! block-max pruning skips most matches of the others (`bench/search.md`).
 
@@ -51,6 +52,8 @@ use organization::{Organization, Permits};
 pub const MAX_OPEN: usize = 64;
 /// How long a search waits for an index that is being opened or built for the first time.
 const PATIENCE: Duration = Duration::from_millis(1_500);
+/// Shortest time between the beginnings of two rounds of changes to one index.
+const PACE: Duration = Duration::from_millis(1_000);
 /// How often the log is looked at when no notification came.
 const POLL: Duration = Duration::from_secs(1);
 /// Days for which the log is kept. A follower that was away longer builds anew.
@@ -226,6 +229,7 @@ impl Keyword {
         let organization = Arc::clone(organization);
         let stop = self.inner.stop.clone();
         self.inner.tasks.spawn(stop.run_until_cancelled_owned(async move {
+            tokio::time::sleep(organization.until_due()).await;
             match organization.catch_up().await {
                 Ok(()) | Err(KeywordError::Building | KeywordError::Stopped) => {}
                 Err(error) => {

@@ -8,11 +8,12 @@ use std::time::Duration;
 use sqlx::PgPool;
 use tale_core::ids::OrgId;
 use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::KeywordError;
 use super::disk::{self, Build, Generation, Writer};
 use super::view::View;
+use super::{KeywordError, PACE};
 use crate::indexing::chain;
 use crate::store::keyword as store;
 
@@ -29,6 +30,8 @@ struct State {
     generation: Option<Arc<Generation>>,
     /// Snapshot up to which the serving view is complete.
     checkpoint: String,
+    /// When the latest round that changed something began.
+    changed: Option<Instant>,
 }
 
 /// One organization's open index.
@@ -54,7 +57,7 @@ impl Organization {
             corpus,
             permits,
             view: watch::Sender::new(None),
-            state: Mutex::new(State { generation: None, checkpoint: String::new() }),
+            state: Mutex::new(State { generation: None, checkpoint: String::new(), changed: None }),
             work: tokio::sync::Mutex::new(()),
             awaited: AtomicBool::new(false),
         }
@@ -121,6 +124,12 @@ impl Organization {
             }
         }
         Ok(())
+    }
+
+    /// How long the next background round waits: the one before began too little ago.
+    pub(crate) fn until_due(&self) -> Duration {
+        let changed = self.state.lock().unwrap_or_else(PoisonError::into_inner).changed;
+        changed.map_or(Duration::ZERO, |changed| PACE.saturating_sub(changed.elapsed()))
     }
 
     /// Claims the next background round. False when one waits to start already.
@@ -192,6 +201,7 @@ impl Organization {
     /// Applies a window. False when another process holds the index's writer.
     async fn apply(&self, generation: &Arc<Generation>, window: store::Window) -> Result<bool, KeywordError> {
         let _permit = self.permits.writing.acquire().await.map_err(|_| KeywordError::Stopped)?;
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).changed = Some(Instant::now());
         let opening = Arc::clone(generation);
         let Some(mut writer) = blocking(move || opening.writer()).await? else { return Ok(false) };
         for entry in coalesce(&window.entries) {

@@ -228,14 +228,12 @@ impl Tokenizer for StemTokenizer {
         let (_, second) = (place_of(language), place_of(beside));
         let first = place_of(language);
         let languages = &mut self.languages;
-        let mut tokens = Tokens::with_capacity(text.len() / 6);
+        let mut tokens = Tokens::of_text(text.len());
         words(text, |word| match word {
             Seen::Plain(word) => {
-                let stem = first.map_or(word, |place| languages[place].stem(word)).to_owned();
-                let other =
-                    second.map(|place| languages[place].stem(word)).filter(|other| *other != stem).map(str::to_owned);
-                tokens.push(stem);
-                if let Some(other) = other {
+                tokens.push(first.map_or(word, |place| languages[place].stem(word)));
+                let other = second.map(|place| languages[place].stem(word));
+                if let Some(other) = other.filter(|other| *other != tokens.last()) {
                     tokens.push_beside(other);
                 }
             }
@@ -244,9 +242,9 @@ impl Tokenizer for StemTokenizer {
                     let stem = stem_of(first.map(|place| &languages[place].stems), part);
                     let other =
                         second.map(|place| stem_of(Some(&languages[place].stems), part)).filter(|other| *other != stem);
-                    tokens.push(stem);
+                    tokens.push(&stem);
                     if let Some(other) = other {
-                        tokens.push_beside(other);
+                        tokens.push_beside(&other);
                     }
                 }
             }
@@ -262,15 +260,15 @@ impl Tokenizer for ExactTokenizer {
     type TokenStream<'a> = Tokens;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Tokens {
-        let mut tokens = Tokens::with_capacity(text.len() / 6);
+        let mut tokens = Tokens::of_text(text.len());
         words(text, |word| match word {
-            Seen::Plain(word) => tokens.push(word.to_owned()),
+            Seen::Plain(word) => tokens.push(word),
             Seen::Other(word) => {
                 let mut whole = word.whole;
                 for part in word.parts {
-                    tokens.push(part.folded);
+                    tokens.push(&part.folded);
                     if let Some(whole) = whole.take() {
-                        tokens.push_beside(whole);
+                        tokens.push_beside(&whole);
                     }
                 }
             }
@@ -279,43 +277,65 @@ impl Tokenizer for ExactTokenizer {
     }
 }
 
-/// Tokens made in advance.
+/// Tokens made in advance, their texts one after the other.
 struct Tokens {
-    list: Vec<Token>,
+    texts: String,
+    /// Where each text ends, and the token's position.
+    list: Vec<(usize, usize)>,
     /// One past the current token.
     next: usize,
     position: usize,
+    current: Token,
 }
 
 impl Tokens {
-    fn with_capacity(capacity: usize) -> Self {
-        Self { list: Vec::with_capacity(capacity), next: 0, position: 0 }
+    /// For a text of `length` bytes.
+    fn of_text(length: usize) -> Self {
+        Self {
+            texts: String::with_capacity(length),
+            list: Vec::with_capacity(length / 6),
+            next: 0,
+            position: 0,
+            current: Token { position_length: 1, ..Token::default() },
+        }
     }
 
     /// Appends a token at the next position.
-    fn push(&mut self, text: String) {
-        self.list.push(Token { offset_from: 0, offset_to: 0, position: self.position, text, position_length: 1 });
+    fn push(&mut self, text: &str) {
+        self.texts.push_str(text);
+        self.list.push((self.texts.len(), self.position));
         self.position += 1;
     }
 
     /// Appends a token at the position of the one before it.
-    fn push_beside(&mut self, text: String) {
-        let position = self.position.saturating_sub(1);
-        self.list.push(Token { offset_from: 0, offset_to: 0, position, text, position_length: 1 });
+    fn push_beside(&mut self, text: &str) {
+        self.texts.push_str(text);
+        self.list.push((self.texts.len(), self.position.saturating_sub(1)));
+    }
+
+    /// The text of the token pushed last.
+    fn last(&self) -> &str {
+        let start = self.list.len().checked_sub(2).map_or(0, |before| self.list[before].0);
+        &self.texts[start..]
     }
 }
 
 impl TokenStream for Tokens {
     fn advance(&mut self) -> bool {
+        let Some(&(end, position)) = self.list.get(self.next) else { return false };
+        let start = self.next.checked_sub(1).map_or(0, |before| self.list[before].0);
+        self.current.text.clear();
+        self.current.text.push_str(&self.texts[start..end]);
+        self.current.position = position;
         self.next += 1;
-        self.next <= self.list.len()
+        true
     }
 
     fn token(&self) -> &Token {
-        &self.list[self.next - 1]
+        &self.current
     }
 
     fn token_mut(&mut self) -> &mut Token {
-        &mut self.list[self.next - 1]
+        &mut self.current
     }
 }

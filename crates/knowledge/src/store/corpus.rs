@@ -32,34 +32,56 @@ pub(crate) async fn get(
     .await
 }
 
-/// Creates the row of a file as `processing`. One that is there keeps its status: a completed file
-/// stays searchable while its headers are written anew, and keeps its title until they all are.
+/// What the row of a file starts with.
+pub(crate) struct Beginning<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) library: bool,
+    pub(crate) content_hash: &'a str,
+    pub(crate) chunker_version: i32,
+    /// Number of passages and length of the text, when the same transaction stores all of them: the
+    /// row is complete from the start.
+    pub(crate) whole: Option<(i32, i64)>,
+}
+
+/// Creates the row of a file and says whether it is new. One that is there keeps its status: a
+/// completed file stays searchable while its headers are written anew, and keeps its title until
+/// they all are.
 pub(crate) async fn begin(
     conn: &mut PgConnection,
     org: OrgId,
     file: FileId,
-    title: &str,
-    library: bool,
-    content_hash: &str,
-    chunker_version: i32,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO private_knowledge.documents (org_id, file_id, title, library, status, content_hash, chunker_version)
-         VALUES ($1, $2, $3, $4, 'processing', $5, $6)
+    with: &Beginning<'_>,
+) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "INSERT INTO private_knowledge.documents
+                (org_id, file_id, title, library, status, content_hash, chunker_version, chunks_count, text_length)
+         VALUES ($1, $2, $3, $4, CASE WHEN $7::integer IS NULL THEN 'processing' ELSE 'completed' END, $5, $6,
+                 coalesce($7, 0), coalesce($8::bigint, 0))
          ON CONFLICT (org_id, file_id) DO UPDATE
             SET title = CASE WHEN documents.status = 'completed' THEN documents.title ELSE excluded.title END,
                 content_hash = excluded.content_hash, chunker_version = excluded.chunker_version,
-                updated_at = now()",
+                updated_at = now()
+         RETURNING xmax = 0",
     )
     .bind(org)
     .bind(file)
-    .bind(title)
-    .bind(library)
-    .bind(content_hash)
-    .bind(chunker_version)
-    .execute(conn)
-    .await?;
-    Ok(())
+    .bind(with.title)
+    .bind(with.library)
+    .bind(with.content_hash)
+    .bind(with.chunker_version)
+    .bind(with.whole.map(|(count, _)| count))
+    .bind(with.whole.map(|(_, length)| length))
+    .fetch_one(conn)
+    .await
+}
+
+/// How many passages of a file are stored. They are stored in order, so these are the first ones.
+pub(crate) async fn stored(conn: &mut PgConnection, org: OrgId, file: FileId) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar("SELECT count(*) FROM private_knowledge.chunks WHERE org_id = $1 AND file_id = $2")
+        .bind(org)
+        .bind(file)
+        .fetch_one(conn)
+        .await
 }
 
 /// The lists of one slice of passages, in the same order.
@@ -78,8 +100,9 @@ pub(crate) struct Slice {
     pub(crate) pages: Vec<Option<i32>>,
 }
 
-/// Stores a slice of passages. A passage that an earlier run stored keeps its row and its vector
-/// unless its text changed. Returns how many rows were written.
+/// Stores a slice of passages, holding the row of their document; without one nothing is stored. A
+/// passage that an earlier run stored keeps its row and its vector unless its text changed. Returns
+/// how many rows were written.
 pub(crate) async fn put_slice(
     conn: &mut PgConnection,
     org: OrgId,
@@ -89,11 +112,13 @@ pub(crate) async fn put_slice(
     slice: &Slice,
 ) -> Result<u64, sqlx::Error> {
     let done = sqlx::query(
-        "INSERT INTO private_knowledge.chunks
+        "WITH held AS MATERIALIZED (
+              SELECT 1 FROM private_knowledge.documents WHERE org_id = $1 AND file_id = $2 FOR KEY SHARE)
+         INSERT INTO private_knowledge.chunks
                 (org_id, file_id, library, chunker_version, id, ordinal, header, body, body_start, body_end, core_start, core_end,
                  core_head, core_tail, page)
          SELECT $1, $2, $3, $4, part.*
-           FROM unnest($5::uuid[], $6::integer[], $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::bigint[],
+           FROM held, unnest($5::uuid[], $6::integer[], $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::bigint[],
                        $12::bigint[], $13::text[], $14::text[], $15::integer[]) AS part
          ON CONFLICT (org_id, file_id, ordinal) DO UPDATE
             SET id = excluded.id, header = excluded.header, body = excluded.body, body_start = excluded.body_start,
@@ -142,7 +167,7 @@ pub(crate) async fn cut_after(
     Ok(done.rows_affected())
 }
 
-/// The passages of a file are all stored, under `title`.
+/// The passages of a file are all stored, under `title`. False when the file was removed meanwhile.
 pub(crate) async fn finish(
     conn: &mut PgConnection,
     org: OrgId,
@@ -150,8 +175,8 @@ pub(crate) async fn finish(
     title: &str,
     count: i32,
     text_length: i64,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
+) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
         "UPDATE private_knowledge.documents
             SET status = 'completed', title = $5, chunks_count = $3, text_length = $4, updated_at = now()
           WHERE org_id = $1 AND file_id = $2",
@@ -163,12 +188,18 @@ pub(crate) async fn finish(
     .bind(title)
     .execute(conn)
     .await?;
-    Ok(())
+    Ok(done.rows_affected() == 1)
 }
 
-/// Removes a file from the corpus with all its passages; false when it was not there.
+/// Removes a file from the corpus with all its passages; false when it was not there. The document
+/// goes first: that waits for a run that is storing passages of it, and no other can begin.
 pub(crate) async fn remove(conn: &mut PgConnection, org: OrgId, file: FileId) -> Result<bool, sqlx::Error> {
     let done = sqlx::query("DELETE FROM private_knowledge.documents WHERE org_id = $1 AND file_id = $2")
+        .bind(org)
+        .bind(file)
+        .execute(&mut *conn)
+        .await?;
+    sqlx::query("DELETE FROM private_knowledge.chunks WHERE org_id = $1 AND file_id = $2")
         .bind(org)
         .bind(file)
         .execute(conn)

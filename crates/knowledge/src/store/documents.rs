@@ -203,19 +203,6 @@ pub(crate) async fn holding(
         .await
 }
 
-/// The title of the document that holds a file.
-pub(crate) async fn title_of_file(
-    conn: &mut PgConnection,
-    org: OrgId,
-    file: FileId,
-) -> Result<Option<String>, sqlx::Error> {
-    sqlx::query_scalar("SELECT title FROM app.documents WHERE org_id = $1 AND file_id = $2")
-        .bind(org)
-        .bind(file)
-        .fetch_optional(conn)
-        .await
-}
-
 /// A page of active documents, in the order of `query`.
 pub(crate) async fn list(
     conn: &mut PgConnection,

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
-use tale_core::ids::{FileId, OrgId, ThreadId, UserId};
+use tale_core::ids::{DocumentId, FileId, OrgId, ThreadId, UserId};
 
 use crate::files::{IndexStatus, Purpose};
 
@@ -207,26 +207,64 @@ pub(crate) async fn queue(
     Ok(done.rows_affected() == 1)
 }
 
-/// Marks a file that a job took up. Returns false when nothing is to be done for it.
-pub(crate) async fn start(
+/// A file that a job took up, with the document that holds it.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct TakenUp {
+    pub(crate) storage_key: String,
+    pub(crate) file_name: String,
+    pub(crate) size: i64,
+    pub(crate) purpose: Purpose,
+    pub(crate) document_id: Option<DocumentId>,
+    pub(crate) title: Option<String>,
+}
+
+/// Marks a file as being read. `None` when nothing is to be done for it: it is gone, done, left out,
+/// or no active document holds it.
+pub(crate) async fn take_up(
     conn: &mut PgConnection,
     org: OrgId,
     id: FileId,
     now: DateTime<Utc>,
-) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query(
+) -> Result<Option<TakenUp>, sqlx::Error> {
+    sqlx::query_as(
+        "WITH holder AS (SELECT id, title FROM app.documents WHERE org_id = $1 AND file_id = $2 AND lifecycle = 'active'),
+              taken AS (
+              UPDATE app.files
+                 SET index_status = 'running', index_error = NULL, index_error_code = NULL, index_done = NULL,
+                     index_total = NULL, status_changed_at = $3
+               WHERE org_id = $1 AND id = $2 AND state = 'stored' AND NOT skip_indexing
+                 AND index_status IN ('queued', 'running', 'failed')
+                 AND (purpose = 'chat' OR EXISTS (SELECT FROM holder))
+           RETURNING storage_key, file_name, size, purpose)
+         SELECT taken.storage_key, taken.file_name, taken.size, taken.purpose, holder.id AS document_id, holder.title
+           FROM taken
+           LEFT JOIN holder ON true",
+    )
+    .bind(org)
+    .bind(id)
+    .bind(now)
+    .fetch_optional(conn)
+    .await
+}
+
+/// Puts a file whose run did not succeed back to where the next one takes it up.
+pub(crate) async fn await_retry(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: FileId,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
         "UPDATE app.files
-            SET index_status = 'running', index_error = NULL, index_error_code = NULL, index_done = NULL, index_total = NULL,
-                status_changed_at = $3
-          WHERE org_id = $1 AND id = $2 AND state = 'stored' AND NOT skip_indexing
-            AND index_status IN ('queued', 'running', 'failed')",
+            SET index_status = 'queued', index_done = NULL, index_total = NULL, status_changed_at = $3
+          WHERE org_id = $1 AND id = $2 AND index_status = 'running'",
     )
     .bind(org)
     .bind(id)
     .bind(now)
     .execute(conn)
     .await?;
-    Ok(done.rows_affected() == 1)
+    Ok(())
 }
 
 /// Ends an indexing run without a searchable file: `failed` or `unsupported`, reason and code together.
@@ -287,19 +325,28 @@ pub(crate) struct Completed<'a> {
     pub(crate) now: DateTime<Utc>,
 }
 
-/// Records that a file was read to its end.
+/// What holds a file that was read: a document with its title and whether it is active, or a chat.
+pub(crate) type Held = (Option<DocumentId>, Option<String>, Option<bool>);
+
+/// Records that a file was read to its end. `None` when it was deleted, or settled by somebody else
+/// meanwhile.
 pub(crate) async fn complete(
     conn: &mut PgConnection,
     org: OrgId,
     id: FileId,
     with: &Completed<'_>,
-) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query(
-        "UPDATE app.files
+) -> Result<Option<Held>, sqlx::Error> {
+    sqlx::query_as(
+        "WITH completed AS (
+         UPDATE app.files
             SET index_status = 'completed', searchable = true, content_hash = $3, text_length = $4, embedded = $5 IS NOT NULL,
                 embedding_stamp = $5, index_error_code = $6, index_error = $7,
                 index_done = NULL, index_total = NULL, indexed_at = $8, status_changed_at = $8
-          WHERE org_id = $1 AND id = $2 AND state = 'stored' AND index_status = 'running'",
+          WHERE org_id = $1 AND id = $2 AND state = 'stored' AND index_status = 'running'
+      RETURNING id)
+         SELECT holder.id, holder.title, holder.lifecycle = 'active'
+           FROM completed
+           LEFT JOIN app.documents holder ON holder.org_id = $1 AND holder.file_id = completed.id",
     )
     .bind(org)
     .bind(id)
@@ -309,9 +356,8 @@ pub(crate) async fn complete(
     .bind(with.code)
     .bind(with.error)
     .bind(with.now)
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected() == 1)
+    .fetch_optional(conn)
+    .await
 }
 
 /// Passages done, and how many are expected when that is known.

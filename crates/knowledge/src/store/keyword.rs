@@ -10,7 +10,8 @@ use crate::keyword::Passage;
 /// Most entries one round reads. An index further behind is built anew, which is cheaper.
 pub(crate) const MAX_ENTRIES: usize = 20_000;
 
-/// Appends one entry per file (or slice of it). The three lists run in parallel.
+/// Appends one entry per file (or slice of it) and wakes the followers of `org` when the caller's
+/// transaction commits. The three lists run in parallel.
 pub(crate) async fn append(
     conn: &mut PgConnection,
     org: OrgId,
@@ -19,22 +20,19 @@ pub(crate) async fn append(
     last: &[Option<i32>],
 ) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "INSERT INTO private_knowledge.keyword_log (org_id, file_id, first_ordinal, last_ordinal)
-         SELECT $1, change.file_id, change.first_ordinal, change.last_ordinal
-           FROM unnest($2::uuid[], $3::integer[], $4::integer[]) AS change (file_id, first_ordinal, last_ordinal)",
+        "WITH logged AS (
+              INSERT INTO private_knowledge.keyword_log (org_id, file_id, first_ordinal, last_ordinal)
+              SELECT $1, change.file_id, change.first_ordinal, change.last_ordinal
+                FROM unnest($2::uuid[], $3::integer[], $4::integer[]) AS change (file_id, first_ordinal, last_ordinal))
+         SELECT pg_notify('tale_keyword', $5::text)",
     )
     .bind(org)
     .bind(files)
     .bind(first)
     .bind(last)
+    .bind(org.0.to_string())
     .execute(conn)
     .await?;
-    Ok(())
-}
-
-/// Wakes the followers of `org` when the caller's transaction commits.
-pub(crate) async fn wake(conn: &mut PgConnection, org: OrgId) -> Result<(), sqlx::Error> {
-    sqlx::query("SELECT pg_notify('tale_keyword', $1::text)").bind(org.0.to_string()).execute(conn).await?;
     Ok(())
 }
 

@@ -38,10 +38,10 @@ async fn a_document_becomes_searchable_by_its_words() {
 async fn a_run_may_end_at_any_step_and_the_next_one_goes_on() {
     let world = world().await;
     let owner = world.person("acme", Role::Owner).await;
-    let text = long_text(200);
+    let text = long_text(850);
     let document = world.document(&owner, "long.md", text.clone()).await;
     let file = document.file.unwrap();
-    let mut stops = 0;
+    let (mut stops, mut rows) = (0, Vec::new());
     loop {
         let steps = AtomicUsize::new(0);
         let keep = || {
@@ -56,6 +56,15 @@ async fn a_run_may_end_at_any_step_and_the_next_one_goes_on() {
             }
         }
         stops += 1;
+        let stored: Vec<(i32, String)> = sqlx::query_as(
+            "SELECT ordinal, xmin::text FROM private_knowledge.chunks WHERE file_id = $1 ORDER BY ordinal",
+        )
+        .bind(file)
+        .fetch_all(&world.db.knowledge)
+        .await
+        .unwrap();
+        assert!(stored.starts_with(&rows), "what an earlier run stored is not written again");
+        rows = stored;
         assert_eq!(world.found(&owner, "marker0").await, 0, "nothing is found before the file was read to its end");
         assert_eq!(world.read(&owner, document.id).await.indexing.status, IndexStatus::Running);
     }
@@ -227,4 +236,54 @@ async fn a_worker_does_it_all() {
     stop.cancel();
     worker.await.unwrap();
     assert_eq!(world.found(&owner, "marker3").await, 1, "the same passage of six documents is shown once");
+}
+
+#[tokio::test]
+async fn a_file_waits_for_a_store_that_is_away_and_comes_back_by_itself() {
+    let mut world = world().await;
+    let owner = world.person("acme", Role::Owner).await;
+    let document = world.document(&owner, "a.txt", "The marmot.").await;
+    let address = world.store.endpoint.clone();
+    let folder = world.folder.path().join("objects");
+    std::mem::replace(&mut world.store, tale_blobs::embedded::Running::start(embedded(&folder)).await.unwrap())
+        .stop()
+        .await;
+    let stop = CancellationToken::new();
+    let worker =
+        tokio::spawn(world.knowledge.register(Worker::builder()).build(world.db.app.clone()).run(stop.clone()));
+    let job = async || {
+        sqlx::query_as::<_, (String, i32)>("SELECT state, attempts FROM app.jobs WHERE kind = 'knowledge.index_file'")
+            .fetch_optional(&world.db.app)
+            .await
+            .unwrap()
+    };
+    let waiting = async {
+        while job().await != Some(("waiting".to_owned(), 0)) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("the job waits, its attempt given back");
+    let read = world.read(&owner, document.id).await.indexing;
+    assert_eq!((read.status, read.error), (IndexStatus::Queued, None));
+
+    let listener = tokio::net::TcpListener::bind(address.socket_addrs(|| None).unwrap()[0]).await.unwrap();
+    let serving = tokio::spawn(tale_blobs::embedded::serve(listener, embedded(&folder), stop.clone()));
+    sqlx::query("UPDATE app.jobs SET run_at = clock_timestamp(), state = 'ready'")
+        .execute(&world.db.app)
+        .await
+        .unwrap();
+    sqlx::query("SELECT pg_notify('tale_jobs', '')").execute(&world.db.app).await.unwrap();
+    let done = async {
+        while world.read(&owner, document.id).await.indexing.status != IndexStatus::Completed {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), done).await.expect("the document is indexed without anybody's help");
+    stop.cancel();
+    worker.await.unwrap();
+    serving.await.unwrap();
+}
+
+fn embedded(folder: &std::path::Path) -> tale_blobs::embedded::EmbeddedStore {
+    tale_blobs::embedded::service(folder, "tale", &"secret".into()).unwrap()
 }

@@ -84,7 +84,7 @@ pub struct World {
     pub blobs: Blobs,
     pub keyword: Keyword,
     pub http: reqwest::Client,
-    _folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
 }
 
 pub async fn world() -> World {
@@ -120,7 +120,7 @@ pub async fn world() -> World {
         extract: ExtractProgram::this_binary().unwrap(),
     });
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    World { db, store, knowledge, embedder, clock, blobs, keyword, http, _folder: folder }
+    World { db, store, knowledge, embedder, clock, blobs, keyword, http, folder }
 }
 
 impl World {

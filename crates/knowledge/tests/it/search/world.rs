@@ -104,12 +104,12 @@ impl World {
     /// Removes a file from the corpus as deletion does.
     pub(crate) async fn remove(&self, org: OrgId, file: FileId) {
         let mut transaction = self.db.knowledge.begin().await.unwrap();
-        sqlx::query("DELETE FROM private_knowledge.documents WHERE org_id = $1 AND file_id = $2")
-            .bind(org)
-            .bind(file)
-            .execute(&mut *transaction)
-            .await
-            .unwrap();
+        for sql in [
+            "DELETE FROM private_knowledge.documents WHERE org_id = $1 AND file_id = $2",
+            "DELETE FROM private_knowledge.chunks WHERE org_id = $1 AND file_id = $2",
+        ] {
+            sqlx::query(sql).bind(org).bind(file).execute(&mut *transaction).await.unwrap();
+        }
         log_changes(&mut transaction, org, &[Change::File(file)]).await.unwrap();
         transaction.commit().await.unwrap();
     }
