@@ -38,6 +38,7 @@ macro_rules! codes {
 
 codes! {
     InvalidBody = 400 "INVALID_BODY",
+    BodyChunkMalformed = 400 "BODY_CHUNK_MALFORMED",
     InvalidQuery = 400 "INVALID_QUERY",
     InvalidLimit = 400 "INVALID_LIMIT",
     InvalidCursor = 400 "INVALID_CURSOR",

@@ -85,11 +85,28 @@ async fn read_within(body: axum::body::Body, cap: usize, time: Duration) -> Resu
         }
         Ok(Ok(collected)) => Ok(Some(collected.to_bytes())),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Ok(None),
+        Ok(Err(error)) if is_badly_framed(error.as_ref()) => Err(Problem::new(
+            Code::BodyChunkMalformed,
+            "The chunks of the request body are not framed as HTTP/1.1 wants. Correct the client, or send the body with its length.",
+        )
+        .because(error)),
         Ok(Err(error)) => {
             Err(Problem::new(Code::InvalidBody, "The request body could not be read to its end. Send it again.")
                 .because(error))
         }
     }
+}
+
+/// Whether the server found chunks that are none (API-27), and not a connection that broke off.
+fn is_badly_framed(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(io) = error.downcast_ref::<std::io::Error>() {
+            return matches!(io.kind(), std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData);
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn size_words(bytes: usize) -> String {
@@ -272,6 +289,9 @@ mod tests {
         let broken =
             axum::body::Body::from_stream(futures::stream::iter([Err::<Bytes, _>(std::io::Error::other("reset"))]));
         assert_eq!(read(broken, 3).await.unwrap_err().code, Code::InvalidBody);
+        let framed = std::io::Error::new(std::io::ErrorKind::InvalidInput, "chunk");
+        let framed = axum::body::Body::from_stream(futures::stream::iter([Err::<Bytes, _>(framed)]));
+        assert_eq!(read(framed, 3).await.unwrap_err().code, Code::BodyChunkMalformed);
     }
 
     #[test]

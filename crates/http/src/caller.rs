@@ -13,8 +13,18 @@ use tale_identity::{Caller, SessionPrincipal, TrustedProxies};
 use crate::problem::HttpProblem;
 use crate::state::App;
 
-/// Name of the session cookie (SES-1).
+/// Name of the session cookie where the site is plain HTTP on one machine (SES-1).
 pub const SESSION_COOKIE: &str = "tale_session";
+/// Name of the session cookie of an https site. Browsers take a cookie of this name only from the
+/// very host, over https and for all of it, so that no neighbouring site or plain connection can put
+/// its own session in the place of a person's.
+pub const SECURE_SESSION_COOKIE: &str = "__Host-tale_session";
+
+/// The name of this site's session cookie. No other is read or written.
+#[must_use]
+pub fn session_cookie_name(app: &App) -> &'static str {
+    if app.site.is_https() { SECURE_SESSION_COOKIE } else { SESSION_COOKIE }
+}
 
 /// Marks requests that a tab makes by itself: they do not keep a session alive (SES-7).
 pub const BACKGROUND_HEADER: &str = "x-tale-background";
@@ -32,16 +42,16 @@ pub struct Member(pub Caller);
 #[derive(Clone)]
 pub struct KeyCaller(pub Caller);
 
-/// The session token of the request's cookies.
+/// The session token of the request's cookie called `cookie`.
 #[must_use]
-pub fn session_token(headers: &HeaderMap) -> Option<&str> {
+pub fn session_token<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
     headers
         .get_all(header::COOKIE)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(name, value)| *name == SESSION_COOKIE && !value.is_empty())
+        .find(|(name, value)| *name == cookie && !value.is_empty())
         .map(|(_, value)| value)
 }
 
@@ -84,7 +94,7 @@ fn is_background(parts: &Parts) -> bool {
 }
 
 async fn principal(app: &App, parts: &Parts) -> Result<Option<SessionPrincipal>, Problem> {
-    let Some(token) = session_token(&parts.headers) else { return Ok(None) };
+    let Some(token) = session_token(&parts.headers, session_cookie_name(app)) else { return Ok(None) };
     match app.identity.authenticate_session(token, is_background(parts)).await {
         Ok(principal) => Ok(Some(principal)),
         Err(problem) if problem.code == Code::Unauthorized => Ok(None),
@@ -190,7 +200,8 @@ mod tests {
     #[test]
     fn the_cookie_is_found_among_others() {
         let mut headers = HeaderMap::new();
-        headers.insert(header::COOKIE, "a=b; tale_session=token; c=d".parse().unwrap());
-        assert_eq!(session_token(&headers), Some("token"));
+        headers.insert(header::COOKIE, "a=b; tale_session=token; __Host-tale_session=own; c=d".parse().unwrap());
+        assert_eq!(session_token(&headers, SESSION_COOKIE), Some("token"));
+        assert_eq!(session_token(&headers, SECURE_SESSION_COOKIE), Some("own"));
     }
 }

@@ -4,7 +4,7 @@
 //! a hash lookup and a few additions, never an await. A lane holds at most [`MAX_HOLDERS`] keys;
 //! full buckets carry no information and are dropped first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,6 +15,9 @@ use uuid::Uuid;
 
 /// Most holders a lane remembers.
 const MAX_HOLDERS: usize = 100_000;
+
+/// Most keys of a generation of [`KnownKeys`]: half a megabyte.
+const MAX_KNOWN: usize = 10_000;
 
 /// One lane: `per_minute` tokens a minute, at most `burst` saved up.
 pub struct Lane<K> {
@@ -36,6 +39,17 @@ impl<K: Eq + Hash> Lane<K> {
         Self { per_ms: f64::from(per_minute) / 60_000.0, burst: f64::from(burst), clock, buckets: Mutex::default() }
     }
 
+    /// Whether `holder` has a token left, without taking it.
+    ///
+    /// # Errors
+    /// As [`Lane::take`].
+    pub fn check(&self, holder: &K) -> Result<(), Problem> {
+        let now = self.clock.now_ms();
+        let buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens = buckets.get(holder).map_or(self.burst, |bucket| refilled(*bucket, now, self.burst, self.per_ms));
+        if tokens < 1.0 { Err(self.refusal(tokens)) } else { Ok(()) }
+    }
+
     /// Takes one token for `holder`.
     ///
     /// # Errors
@@ -54,13 +68,17 @@ impl<K: Eq + Hash> Lane<K> {
         let tokens = refilled(*bucket, now, self.burst, self.per_ms);
         if tokens < 1.0 {
             *bucket = Bucket { tokens, at_ms: now };
-            // At most a few seconds for every lane above; the cast cannot lose anything.
-            let wait_ms = ((1.0 - tokens) / self.per_ms).ceil() as u64;
-            return Err(Problem::new(Code::RateLimited, format!("Too many requests — retry after {wait_ms} ms"))
-                .retry_after(Duration::from_millis(wait_ms)));
+            return Err(self.refusal(tokens));
         }
         *bucket = Bucket { tokens: tokens - 1.0, at_ms: now };
         Ok(())
+    }
+
+    fn refusal(&self, tokens: f64) -> Problem {
+        // At most a few seconds for every lane above; the cast cannot lose anything.
+        let wait_ms = ((1.0 - tokens) / self.per_ms).ceil() as u64;
+        Problem::new(Code::RateLimited, format!("Too many requests — retry after {wait_ms} ms"))
+            .retry_after(Duration::from_millis(wait_ms))
     }
 }
 
@@ -68,6 +86,29 @@ impl<K: Eq + Hash> Lane<K> {
 fn refilled(bucket: Bucket, now: i64, burst: f64, per_ms: f64) -> f64 {
     let elapsed = (now - bucket.at_ms).max(0) as f64;
     (bucket.tokens + elapsed * per_ms).min(burst)
+}
+
+/// Keys that were good lately, by digest. While a network's failed attempts are used up, its other
+/// keys are not looked up at all, and those that are known go on working.
+///
+/// Two generations of at most [`MAX_KNOWN`] each: when the younger is full, the older is forgotten.
+#[derive(Default)]
+pub struct KnownKeys(Mutex<[HashSet<[u8; 32]>; 2]>);
+
+impl KnownKeys {
+    /// Remembers a key that was just found good.
+    pub fn remember(&self, digest: [u8; 32]) {
+        let [young, old] = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if young.len() >= MAX_KNOWN && !young.contains(&digest) {
+            *old = std::mem::take(young);
+        }
+        young.insert(digest);
+    }
+
+    /// Whether the key was good lately. It may have been revoked since.
+    pub fn contains(&self, digest: &[u8; 32]) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|generation| generation.contains(digest))
+    }
 }
 
 /// The lanes of this process.
@@ -80,6 +121,8 @@ pub struct Limits {
     pub reindex: Lane<Uuid>,
     /// Failed key authentication, per source network.
     pub failed_keys: Lane<String>,
+    /// Keys that pass while their network's failed attempts are used up.
+    pub known_keys: KnownKeys,
 }
 
 impl Limits {
@@ -91,6 +134,7 @@ impl Limits {
             starting_work: Lane::new(20, 40, clock.clone()),
             reindex: Lane::new(10, 10, clock.clone()),
             failed_keys: Lane::new(20, 40, clock),
+            known_keys: KnownKeys::default(),
         }
     }
 }
@@ -119,5 +163,32 @@ mod tests {
         lane.take(1).unwrap();
         clock.set(chrono::DateTime::UNIX_EPOCH);
         assert!(lane.take(1).is_err(), "a clock that jumps back gives nothing");
+    }
+
+    #[test]
+    fn looking_takes_nothing() {
+        let clock = Arc::new(ManualClock::new(chrono::DateTime::UNIX_EPOCH));
+        let lane = Lane::new(60, 1, clock.clone());
+        lane.check(&1).unwrap();
+        lane.check(&1).unwrap();
+        lane.take(1).unwrap();
+        assert_eq!(lane.check(&1).unwrap_err().retry_after, Some(Duration::from_millis(1000)));
+        clock.advance(Duration::from_millis(1000));
+        lane.check(&1).unwrap();
+    }
+
+    #[test]
+    fn the_keys_used_last_are_known_and_their_number_is_bounded() {
+        let known = KnownKeys::default();
+        let digest = |n: usize| {
+            let mut digest = [0; 32];
+            digest[..8].copy_from_slice(&(n as u64).to_le_bytes());
+            digest
+        };
+        for n in 0..3 * MAX_KNOWN {
+            known.remember(digest(n));
+        }
+        assert!(known.contains(&digest(3 * MAX_KNOWN - 1)) && known.contains(&digest(2 * MAX_KNOWN)));
+        assert!(!known.contains(&digest(0)));
     }
 }

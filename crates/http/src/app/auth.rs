@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 
 use super::organizations::OrganizationSummary;
 use crate::body::Body;
-use crate::caller::{SESSION_COOKIE, Signed, check_origin, client_address};
+use crate::caller::{Signed, check_origin, client_address, session_cookie_name};
 use crate::problem::HttpProblem;
 use crate::state::App;
 
@@ -212,7 +212,8 @@ fn session_cookie(app: &App, signed_in: &SignedIn) -> Result<HeaderValue, Proble
 pub(crate) fn cookie(app: &App, token: &str, max_age: Option<u64>) -> Result<HeaderValue, Problem> {
     let age = max_age.map(|seconds| format!("; Max-Age={seconds}")).unwrap_or_default();
     let secure = if app.site.is_https() { "; Secure" } else { "" };
-    HeaderValue::from_str(&format!("{SESSION_COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax{secure}{age}"))
+    let name = session_cookie_name(app);
+    HeaderValue::from_str(&format!("{name}={token}; Path=/; HttpOnly; SameSite=Lax{secure}{age}"))
         .map_err(Problem::internal)
 }
 

@@ -94,8 +94,14 @@ async fn caller(app: &App, request: &mut Request) -> Result<Caller, Problem> {
     let (parts, body) = std::mem::take(request).into_parts();
     let address = client_address(&parts);
     *request = Request::from_parts(parts, body);
+    let digest = sha256(key.as_bytes());
+    if !app.limits.known_keys.contains(&digest) {
+        // Who guesses keys costs no query beyond the attempts of the network.
+        app.limits.failed_keys.check(&address.network())?;
+    }
     match app.identity.authenticate_key(&key, slug.as_deref()).await {
         Ok(caller) => {
+            app.limits.known_keys.remember(digest);
             app.limits.door.take(holder(&caller))?;
             Ok(caller)
         }

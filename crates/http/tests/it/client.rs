@@ -122,7 +122,7 @@ impl Client {
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         for set in parts.headers.get_all(header::SET_COOKIE) {
-            let value = set.to_str().unwrap().split(';').next().unwrap().strip_prefix("tale_session=").unwrap();
+            let (_, value) = set.to_str().unwrap().split(';').next().unwrap().split_once('=').unwrap();
             self.cookie = Some(value.to_owned()).filter(|value| !value.is_empty());
         }
         Answer { status: parts.status, headers: parts.headers, bytes }

@@ -121,8 +121,16 @@ async fn a_site_on_https_gets_a_secure_cookie() {
     let answer = browser
         .post("/api/auth/sign-up/email", json!({ "name": "Ada", "email": "ada@acme.test", "password": PASSWORD }))
         .await;
-    assert!(answer.header("set-cookie").contains("; Secure"), "{answer:?}");
+    let set = answer.header("set-cookie").to_owned();
+    assert!(set.starts_with("__Host-tale_session=") && set.contains("; Path=/;") && set.contains("; Secure"), "{set}");
     assert_eq!(keys(&answer.expect(200)), ["user"]);
+    let token = browser.cookie().unwrap().to_owned();
+    let who = async |name: &str| {
+        let mut other = world.browser().with("cookie", &format!("{name}={token}"));
+        other.get("/api/app/session").await.expect(200)["user"].clone()
+    };
+    assert_eq!(who("__Host-tale_session").await["email"], "ada@acme.test");
+    assert!(who("tale_session").await.is_null(), "a neighbouring site could have put that one there");
 }
 
 #[tokio::test]
@@ -401,4 +409,14 @@ async fn guessed_keys_are_slowed_down_per_network() {
     let limited = guesser.clone().from("203.0.113.77").get("/api/v1/me").await;
     assert_eq!(limited.refusal(), (429, "RATE_LIMITED".into()));
     world.key("tale_u_nonsense").from("198.51.100.1").get("/api/v1/me").await.expect(401);
+}
+
+#[tokio::test]
+async fn a_known_key_works_on_while_its_network_guesses() {
+    let stage = crate::stage::Stage::new().await;
+    let mut known = stage.key.clone().from("203.0.113.9");
+    known.get("/api/v1/me").await.expect(200);
+    let mut guesser = stage.world.key("tale_u_nonsense").from("203.0.113.9");
+    while guesser.get("/api/v1/me").await.status == 401 {}
+    known.get("/api/v1/me").await.expect(200);
 }
