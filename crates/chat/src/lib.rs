@@ -23,6 +23,7 @@ mod export;
 mod feedback;
 mod follow;
 mod message;
+pub mod metrics;
 pub mod parts;
 mod send;
 mod service;

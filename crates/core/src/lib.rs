@@ -1,5 +1,5 @@
 //! What every room of Tale may use: typed ids, the error vocabulary, the clock, cryptography,
-//! the outbound network guard, paging cursors and the limits that several rooms share.
+//! the outbound network guard, paging cursors, counters and the limits that several rooms share.
 //!
 //! Nothing here knows a table, a route or a role. The crate is at the bottom of the dependency
 //! order and imports no other room.
@@ -9,6 +9,7 @@ pub mod clock;
 pub mod crypto;
 pub mod ids;
 pub mod limits;
+pub mod metrics;
 pub mod net;
 pub mod page;
 pub mod problem;

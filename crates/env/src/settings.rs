@@ -46,6 +46,8 @@ pub struct Settings {
     pub data_dir: Option<PathBuf>,
     /// Port to listen on.
     pub port: u16,
+    /// Token of the public metrics routes; without it they answer nobody.
+    pub metrics_token: Option<SecretString>,
 }
 
 /// Origins of the deployment.
@@ -152,6 +154,7 @@ impl Settings {
         let allow_open_sign_up = env.switch(&var::TALE_ALLOW_OPEN_SIGN_UP).unwrap_or(false);
         let web_dir = env.text(&var::TALE_WEB_DIR).map(PathBuf::from);
         let data_dir = env.text(&var::TALE_DATA_DIR).map(PathBuf::from);
+        let metrics_token = env.text(&var::METRICS_BEARER_TOKEN).map(SecretString::from);
         let settings = (|| {
             Some(Self {
                 site: site?,
@@ -170,6 +173,7 @@ impl Settings {
                 web_dir,
                 data_dir,
                 port: u16::try_from(port?).ok()?,
+                metrics_token,
             })
         })();
         env.finish(settings)

@@ -15,6 +15,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tracing::Instrument;
 
+use crate::metrics::requests;
 use crate::problem::{Answered, HttpProblem, envelope};
 use crate::state::App;
 
@@ -62,7 +63,8 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
     let started = Instant::now();
     let id = request_id(&request);
     let method = request.method().clone();
-    let path = logged(request.uri().path());
+    let whole_path = request.uri().path().to_owned();
+    let path = logged(&whole_path);
     let span = tracing::info_span!("request", request_id = %id, %method, path = %path, user = tracing::field::Empty, org = tracing::field::Empty);
     if method == Method::HEAD {
         // Answered as the GET it stands for, uncompressed, so that its headers are the same (API-20).
@@ -94,6 +96,7 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
     security_headers(&app, &mut response);
     let _entered = span.enter();
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
+    requests::count(&method, &whole_path, status, elapsed);
     let ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     if elapsed >= SLOW {
         tracing::info!(status, ms, "answered slowly");

@@ -18,6 +18,7 @@ mod documents;
 pub mod door;
 pub mod health;
 pub mod listeners;
+pub mod metrics;
 pub mod problem;
 pub mod query;
 pub mod rate;
@@ -39,6 +40,7 @@ pub fn router(app: App) -> Router {
     let router = browser
         .nest("/api/v1", v1::guarded(v1::router().into(), &app))
         .merge(docs::router(&app))
+        .merge(metrics::router())
         .fallback(web::serve)
         .method_not_allowed_fallback(door::method_not_allowed);
     door::around(router, &app).with_state(app)

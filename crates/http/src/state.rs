@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use secrecy::SecretString;
 use tale_blobs::Blobs;
 use tale_chat::Chat;
 use tale_core::clock::SharedClock;
@@ -15,6 +16,7 @@ use tale_models::Models;
 use tokio_util::sync::CancellationToken;
 
 use crate::listeners::Listeners;
+use crate::metrics::{Metrics, MetricsParts};
 use crate::rate::Limits;
 use crate::web::WebFiles;
 
@@ -25,6 +27,7 @@ pub struct App(Arc<Inner>);
 struct Inner {
     parts: AppParts,
     listeners: Listeners,
+    metrics: Metrics,
 }
 
 /// The content of an [`App`].
@@ -53,8 +56,14 @@ pub struct AppParts {
     pub web: WebFiles,
     /// Address of the demo model when this process runs one.
     pub demo: Option<String>,
-    /// The operational database, for health only.
+    /// Name of the process's role.
+    pub role: &'static str,
+    /// Token of the public metrics routes; without it they answer nobody.
+    pub metrics_token: Option<SecretString>,
+    /// The operational database, for health and metrics only.
     pub database: sqlx::PgPool,
+    /// The knowledge database, for metrics only.
+    pub corpus: sqlx::PgPool,
     /// Cancelled when the process begins to drain: `/ready` says 503 and live streams end.
     pub stopping: CancellationToken,
 }
@@ -63,7 +72,23 @@ impl App {
     /// Wraps the services.
     #[must_use]
     pub fn new(parts: AppParts) -> Self {
-        Self(Arc::new(Inner { parts, listeners: Listeners::default() }))
+        let listeners = Listeners::default();
+        let metrics = Metrics::new(MetricsParts {
+            role: parts.role,
+            clock: parts.clock.clone(),
+            app_db: parts.database.clone(),
+            knowledge_db: parts.corpus.clone(),
+            blobs: parts.blobs.clone(),
+            streams: listeners.clone(),
+            draining: parts.stopping.clone(),
+        });
+        Self(Arc::new(Inner { parts, listeners, metrics }))
+    }
+
+    /// The metrics of this process.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     /// The live streams of this process.

@@ -60,7 +60,7 @@ impl WebFiles {
 pub async fn serve(State(app): State<App>, request: Request) -> Response {
     let path = request.uri().path();
     if path == "/api"
-        || ["/api/", "/events", "/openapi.json", "/.well-known/"].iter().any(|door| path.starts_with(door))
+        || ["/api/", "/events", "/metrics", "/openapi.json", "/.well-known/"].iter().any(|door| path.starts_with(door))
     {
         return crate::door::not_found().await.into_response();
     }

@@ -27,6 +27,7 @@
 //! The room never interprets a payload and knows no other room's tables.
 
 mod backoff;
+mod depth;
 mod job;
 mod lease;
 mod registry;
@@ -34,6 +35,7 @@ mod store;
 mod worker;
 
 pub use backoff::Backoff;
+pub use depth::{Depth, STATES, depths};
 pub use job::{EnqueueOptions, Failure, Job, JobError, enqueue};
 pub use lease::Lease;
 pub use worker::{Worker, WorkerBuilder};

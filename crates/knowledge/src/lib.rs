@@ -21,6 +21,7 @@ pub mod files;
 mod fusion;
 pub mod indexing;
 pub mod keyword;
+pub mod metrics;
 pub mod order;
 pub mod purge;
 mod query_vector;

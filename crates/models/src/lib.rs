@@ -30,6 +30,7 @@ pub mod credentials;
 pub mod definition;
 pub mod embedding;
 mod extra_body;
+pub mod metrics;
 pub mod probe;
 pub mod providers;
 pub mod rotation;

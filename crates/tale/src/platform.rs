@@ -260,7 +260,10 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         limits: Limits::new(clock),
         web: settings.web_dir.clone().map_or(WebFiles::Embedded, WebFiles::Directory),
         demo: demo.map(String::from),
+        role: "all",
+        metrics_token: settings.metrics_token.clone(),
         database: app_db.clone(),
+        corpus: corpus.clone(),
         stopping: stopping.clone(),
     });
     if let Some(notice) = identity.setup_notice().await.map_err(StartError::other)? {

@@ -108,6 +108,16 @@ pub(crate) async fn stale(conn: &mut PgConnection, seconds: f64) -> sqlx::Result
     .await
 }
 
+/// Turns of every organization, whichever process runs them, with a sign of life in the last `seconds`.
+pub(crate) async fn in_flight(conn: &mut PgConnection, seconds: f64) -> sqlx::Result<i64> {
+    sqlx::query_scalar(
+        "SELECT count(*) FROM app.generations WHERE heartbeat_at > clock_timestamp() - make_interval(secs => $1)",
+    )
+    .bind(seconds)
+    .fetch_one(conn)
+    .await
+}
+
 /// Takes over a turn whose process is gone, if it still shows the heartbeat that was seen.
 pub(crate) async fn reap(conn: &mut PgConnection, row: &GenerationRow) -> sqlx::Result<bool> {
     let done = sqlx::query(

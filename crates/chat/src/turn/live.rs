@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -97,6 +98,8 @@ pub(crate) struct LiveTurn {
     pub thread: ThreadId,
     pub message: MessageId,
     pub cancel: CancellationToken,
+    /// When it was accepted.
+    pub accepted: Instant,
     state: Mutex<LiveState>,
     events: broadcast::Sender<Arc<TurnEvent>>,
 }
@@ -135,6 +138,7 @@ impl LiveTurn {
             thread,
             message,
             cancel: CancellationToken::new(),
+            accepted: Instant::now(),
             state: Mutex::new(state),
             events: broadcast::channel(EVENT_BUFFER).0,
         }

@@ -86,6 +86,8 @@ pub(crate) struct Book {
     pub usage: Option<TurnUsage>,
     pub dropped: usize,
     pub rounds: usize,
+    /// Whether the model has said anything yet.
+    pub heard: bool,
     pub tools: Vec<(String, Option<String>)>,
 }
 
@@ -100,9 +102,8 @@ async fn admitted<'a>(chat: &'a Inner, turn: &LiveTurn) -> Option<tokio::sync::S
 async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, book: &mut Book) -> Ending {
     // What is only needed for a moment lives in boxes: a turn keeps its largest state for as long as
     // it streams.
-    let read = Box::pin(async {
-        tokio::try_join!(history::load(chat, turn, plan), chat.identity.preferences(&plan.caller))
-    });
+    let read =
+        Box::pin(async { tokio::try_join!(history::load(chat, turn, plan), chat.identity.preferences(&plan.caller)) });
     let read = tokio::select! {
         () = turn.cancel.cancelled() => return Ending::cancelled(),
         read = read => read,
@@ -192,7 +193,13 @@ async fn speak(
     let result = async {
         let mut stream = Box::pin(chat.models.stream(&plan.model, request, turn.cancel.clone()).await?);
         while let Some(event) = stream.next().await {
-            match event? {
+            let event = event?;
+            let token =
+                !matches!(event, StreamEvent::Usage(_) | StreamEvent::Finish(_) | StreamEvent::ReasoningBlock(_));
+            if token && !std::mem::replace(&mut book.heard, true) {
+                crate::metrics::DIALOG_TTFT.observe(turn.accepted.elapsed());
+            }
+            match event {
                 StreamEvent::Text(text) => {
                     spoken.spoke = true;
                     turn.append(DeltaKind::Text, &text, chat.clock.now());

@@ -23,6 +23,16 @@ pub const TALE_LOG_FORMAT: Var = v("TALE_LOG_FORMAT", WEB_AND_BACKEND, Kind::One
     .derived("text on a terminal, else json", "text am Terminal, sonst json", "text sur un terminal, sinon json")
     .help("Form of the log lines.", "Form der Protokollzeilen.", "Forme des lignes de journal.");
 
+/// `METRICS_BEARER_TOKEN`.
+pub const METRICS_BEARER_TOKEN: Var =
+    v("METRICS_BEARER_TOKEN", &[Role::Proxy, Role::Platform, Role::BackendApi, Role::All], Kind::Secret { min: 1 })
+        .secret()
+        .help(
+            "Token of the public metrics routes; without it they answer 401.",
+            "Token der öffentlichen Metrik-Routen; ohne ihn antworten sie mit 401.",
+            "Jeton des routes de métriques publiques ; sans lui, elles répondent 401.",
+        );
+
 pub(super) const OBSERVABILITY: &[Var] = &[
     TALE_LOG,
     TALE_LOG_FORMAT,
@@ -41,11 +51,7 @@ pub(super) const OBSERVABILITY: &[Var] = &[
         "Version, die Zustandsantworten und Protokolle nennen.",
         "Version que nomment les réponses d’état et les journaux.",
     ),
-    v("METRICS_BEARER_TOKEN", &[Role::Proxy], Kind::Secret { min: 1 }).secret().not_yet(Part::Metrics).help(
-        "Token of the public metrics routes; without it they answer 401.",
-        "Token der öffentlichen Metrik-Routen; ohne ihn antworten sie mit 401.",
-        "Jeton des routes de métriques publiques ; sans lui, elles répondent 401.",
-    ),
+    METRICS_BEARER_TOKEN,
     v("SENTRY_DSN", REPORTERS, Kind::Url(&["https", "http"])).secret().not_yet(Part::ErrorReports).help(
         "Address of a Sentry-compatible service to which errors are reported.",
         "Adresse eines Sentry-kompatiblen Dienstes, dem Fehler gemeldet werden.",

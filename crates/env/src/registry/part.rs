@@ -29,8 +29,6 @@ pub enum Part {
     Deploy,
     /// Error reporting.
     ErrorReports,
-    /// Metrics.
-    Metrics,
     /// The MCP endpoint.
     Mcp,
     /// The model gateway.
@@ -121,11 +119,6 @@ impl Part {
                 "This release reports errors in its log only.",
                 "Diese Version meldet Fehler nur in ihrem Log.",
                 "Cette version signale les erreurs uniquement dans son journal.",
-            ),
-            Self::Metrics => words(
-                "This release has no metrics endpoints.",
-                "Diese Version hat keine Metrik-Endpunkte.",
-                "Cette version n’a pas de points d’accès de métriques.",
             ),
             Self::Mcp => words(
                 "This release has no MCP endpoint.",

@@ -10,6 +10,7 @@ mod documents;
 mod edge;
 mod events;
 mod identity;
+mod metrics;
 mod providers;
 mod rights;
 mod shares;

@@ -31,6 +31,9 @@ use crate::client::Client;
 /// The site of [`World::new`].
 pub const SITE: &str = "http://localhost:3000";
 
+/// What opens the public metrics.
+pub const METRICS_TOKEN: &str = "scrape-me-0123456789";
+
 /// Everything behind the doors.
 pub struct World {
     pub router: axum::Router,
@@ -40,8 +43,9 @@ pub struct World {
     /// Cancelled: the process drains.
     pub stopping: CancellationToken,
     _db: TestDb,
-    _store: Running,
-    _folder: tempfile::TempDir,
+    /// The object store, until a test takes it away.
+    pub store: Option<Running>,
+    pub folder: tempfile::TempDir,
 }
 
 /// No embedding model is chosen.
@@ -143,7 +147,10 @@ impl World {
             limits: Limits::new(clock.clone()),
             web: WebFiles::Embedded,
             demo: None,
+            role: "all",
+            metrics_token: Some(METRICS_TOKEN.into()),
             database: db.app.clone(),
+            corpus: db.knowledge.clone(),
             stopping: stopping.clone(),
         });
         Self {
@@ -153,8 +160,8 @@ impl World {
             knowledge,
             stopping,
             _db: db,
-            _store: store,
-            _folder: folder,
+            store: Some(store),
+            folder,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -57,8 +57,12 @@ impl Job for IndexFile {
     type Context = Knowledge;
 
     async fn run(&self, knowledge: &Knowledge, lease: &Lease) -> Result<(), JobError> {
+        let started = Instant::now();
         let error = match knowledge.index_file(self.org, self.file, super::renewed(lease)).await {
-            Ok(()) => return Ok(()),
+            Ok(()) => {
+                crate::metrics::INGESTION.observe(started.elapsed());
+                return Ok(());
+            }
             Err(ReadError::Stopped(stopped)) => stopped,
             // The file stays on its way while the provider has a bad moment.
             Err(ReadError::Later(message)) if lease.attempt() < LISTENING_RUNS => {

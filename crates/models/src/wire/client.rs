@@ -18,6 +18,7 @@ use super::{
     ApiFormat, ChatRequest, ModelFacts, StreamEvent, Target, ToolApi, WireLimits, anthropic, classify, openai,
     responses,
 };
+use crate::metrics;
 
 /// Most bytes read of a refusal.
 const MAX_REFUSAL_BYTES: usize = 64 << 10;
@@ -194,6 +195,15 @@ impl WireClient {
     }
 
     async fn send(
+        &self,
+        target: &Target,
+        request: reqwest::RequestBuilder,
+        wait: Duration,
+    ) -> Result<reqwest::Response, ModelError> {
+        self.attempt(target, request, wait).await.inspect_err(metrics::count)
+    }
+
+    async fn attempt(
         &self,
         target: &Target,
         request: reqwest::RequestBuilder,

@@ -175,7 +175,9 @@ impl Pump {
 
     /// The stream of events. Dropping it closes the connection.
     pub(super) fn into_stream(self) -> BoxStream<'static, Result<StreamEvent, ModelError>> {
-        futures::stream::unfold(self, |mut pump| async move { pump.next().await.map(|item| (item, pump)) }).boxed()
+        futures::stream::unfold(self, |mut pump| async move { pump.next().await.map(|item| (item, pump)) })
+            .inspect(|item| _ = item.as_ref().inspect_err(|error| crate::metrics::count(error)))
+            .boxed()
     }
 
     async fn next(&mut self) -> Option<Result<StreamEvent, ModelError>> {
