@@ -133,11 +133,11 @@ impl FromRequestParts<App> for Member {
             .map_err(|_| Problem::new(Code::OrgForbidden, "You are not a member of this organization."));
         let token = session_token(&parts.headers, session_cookie_name(app)).ok_or_else(signed_out)?;
         let named = org.as_ref().copied().ok().flatten();
-        let (principal, caller) =
-            app.identity
-                .authenticate_member(token, is_background(parts), named)
-                .await
-                .map_err(|problem| if problem.code == Code::Unauthorized { signed_out() } else { problem })?;
+        let (principal, caller) = app
+            .identity
+            .authenticate_member(token, is_background(parts), named)
+            .await
+            .map_err(|problem| if problem.code == Code::Unauthorized { signed_out() } else { problem })?;
         tracing::Span::current().record("user", tracing::field::display(principal.user));
         org?;
         let caller = caller?;

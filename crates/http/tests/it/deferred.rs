@@ -48,7 +48,10 @@ async fn a_parked_message_is_listed_until_it_goes() {
     let created = parked["createdAt"].clone();
     let wanted = json!({
         "id": id, "threadId": thread, "state": "waiting", "position": 1, "content": "Code word?", "waitingFor": [file],
-        "attachments": [{ "fileId": file, "name": "note.txt", "mediaType": "text/plain", "sizeBytes": 23, "state": "processing" }],
+        "attachments": [{
+            "fileId": file, "name": "note.txt", "mediaType": "text/plain", "sizeBytes": 23, "recording": false,
+            "state": "processing",
+        }],
         "createdAt": created,
     });
     assert_eq!(parked, wanted);
