@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod net;
 pub mod page;
 pub mod problem;
+pub mod redact;
 
 pub use actor::Actor;
 pub use clock::{Clock, ManualClock, SystemClock};

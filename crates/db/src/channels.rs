@@ -71,7 +71,7 @@ impl ChannelListener {
                     }
                     Err(error) => {
                         if self.retry == RETRY_MIN {
-                            warn!(channels = ?self.channels, error = %error, "cannot listen for notifications, trying until it can; what they announce is noticed later");
+                            warn!(event = "database.listen_fails", channels = ?self.channels, error = %error, "cannot listen for notifications, trying until it can; what they announce is noticed later");
                         }
                         let pause = self.retry;
                         self.retry = (pause * 2).min(RETRY_MAX);

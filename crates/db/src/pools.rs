@@ -179,13 +179,13 @@ pub async fn connect_when_up(name: &'static str, config: &PoolConfig, patience: 
                 if may_come_up(&source) && started.elapsed() + pause < patience =>
             {
                 let seconds = patience.as_secs();
-                warn!(error = %source, "waiting for the {name} database at {place}, for up to {seconds} seconds");
+                warn!(event = "database.waiting", error = %source, "waiting for the {name} database at {place}, for up to {seconds} seconds");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(RETRY_MAX);
             }
             Ok(pool) => {
                 if pause > RETRY_MIN {
-                    info!("the {name} database is there");
+                    info!(event = "database.available", "the {name} database is there");
                 }
                 return Ok(pool);
             }

@@ -26,5 +26,8 @@ pub use check::{Scope, check};
 pub use environment::{Environment, Origin};
 pub use reader::{EnvProblem, EnvProblems, EnvSource, MapEnv, Severity};
 pub use registry::{Role, Section, Var};
-pub use settings::{ConfigFileSettings, DatabaseSettings, ObjectStoreSettings, SecretSettings, Settings, SiteSettings};
+pub use settings::{
+    ConfigFileSettings, DatabaseSettings, ObjectStoreSettings, ReportSettings, SecretSettings, Settings, SiteSettings,
+    report_settings, secret_values,
+};
 pub use words::Lang;

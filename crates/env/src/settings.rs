@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::kind::Value;
 use crate::reader::{EnvProblem, EnvProblems, EnvReader, EnvSource, Severity};
 use crate::registry as var;
 
@@ -178,6 +179,38 @@ impl Settings {
         })();
         env.finish(settings)
     }
+}
+
+/// What is reported to a Sentry-compatible service.
+#[derive(Debug, Clone)]
+pub struct ReportSettings {
+    /// `SENTRY_DSN`; nothing is reported without it.
+    pub dsn: Option<SecretString>,
+    /// `SENTRY_ENVIRONMENT`.
+    pub environment: String,
+    /// Share of requests and jobs whose duration is sent, 0 to 1.
+    pub traces: f64,
+}
+
+/// Reads what error reports need, before anything else can go wrong.
+///
+/// # Errors
+/// When a variable cannot be used.
+pub fn report_settings(source: &dyn EnvSource) -> Result<ReportSettings, EnvProblems> {
+    let mut env = EnvReader::new(source);
+    let dsn = env.text(&var::SENTRY_DSN).map(SecretString::from);
+    let environment = env.text(&var::SENTRY_ENVIRONMENT).unwrap_or_default();
+    let traces = match env.value(&var::BACKEND_SENTRY_TRACES_SAMPLE_RATE) {
+        Some(Value::Number(share)) => share,
+        _ => 0.0,
+    };
+    env.finish(Some(ReportSettings { dsn, environment, traces }))
+}
+
+/// The values of all secrets that are set, for those who keep them out of logs.
+pub fn secret_values(source: &dyn EnvSource) -> impl Iterator<Item = String> {
+    let secrets = var::vars().filter(|var| var.secret).filter_map(|var| source.get(var.name));
+    secrets.flat_map(|text| text.split(',').map(|part| part.trim().to_owned()).collect::<Vec<_>>())
 }
 
 /// Reads the one variable that a command needs before it builds anything.

@@ -65,7 +65,7 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
     let method = request.method().clone();
     let whole_path = request.uri().path().to_owned();
     let path = logged(&whole_path);
-    let span = tracing::info_span!("request", request_id = %id, %method, path = %path, user = tracing::field::Empty, org = tracing::field::Empty);
+    let span = tracing::info_span!("request", request_id = %id, %method, path = %path, route = requests::class(&whole_path), user = tracing::field::Empty, org = tracing::field::Empty);
     if method == Method::HEAD {
         // Answered as the GET it stands for, uncompressed, so that its headers are the same (API-20).
         *request.method_mut() = Method::GET;
@@ -99,7 +99,7 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
     requests::count(&method, &whole_path, status, elapsed);
     let ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     if elapsed >= SLOW {
-        tracing::info!(status, ms, "answered slowly");
+        tracing::info!(event = "http.slow", status, ms, "answered slowly");
     } else {
         tracing::debug!(status, ms, "answered");
     }
@@ -205,9 +205,9 @@ fn answer(mut response: Response, id: &str, span: &tracing::Span) -> Response {
     let _entered = span.enter();
     let cause = problem.source.as_deref().map(chain).unwrap_or_default();
     match problem.status() {
-        500 => tracing::error!(code = problem.code.text(), cause, "{}", problem.message),
+        500 => tracing::error!(event = "http.fault", code = problem.code.text(), cause, "{}", problem.message),
         // Something outside that we depend on.
-        501.. => tracing::warn!(code = problem.code.text(), cause, "{}", problem.message),
+        501.. => tracing::warn!(event = "http.unavailable", code = problem.code.text(), cause, "{}", problem.message),
         _ => tracing::debug!(code = problem.code.text(), "{}", problem.message),
     }
     let body = envelope(&problem, Some(id)).to_string();

@@ -64,6 +64,7 @@ where
         };
         if tokio::time::timeout(stop.budget, all).await.is_err() && !connections.is_empty() {
             tracing::warn!(
+                event = "http.drain_over",
                 requests = connections.len(),
                 seconds = stop.budget.as_secs(),
                 "requests were still running when the time to drain was over"
@@ -78,7 +79,7 @@ where
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of file descriptors, mostly: a pause lets some be freed.
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    tracing::warn!(event = "http.accept_failed", %error, "a connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }

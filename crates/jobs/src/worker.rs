@@ -182,18 +182,22 @@ impl Worker {
         let inner = self.0;
         helpers.spawn(support.clone().run_until_cancelled_owned(Arc::clone(&inner).listen()));
         helpers.spawn(support.clone().run_until_cancelled_owned(Arc::clone(&inner).keep_leases()));
-        info!(worker.id = %inner.holder, "worker started");
+        info!(event = "worker.started", worker.id = %inner.holder, "worker started");
         inner.claim_until(&stop, &jobs, &interrupt).await;
         jobs.close();
         if !inner.wait_for(&jobs).await {
-            warn!(jobs.running = jobs.len(), "the drain budget is used up, interrupting jobs");
+            warn!(
+                event = "worker.drain_over",
+                jobs.running = jobs.len(),
+                "the drain budget is used up, interrupting jobs"
+            );
             interrupt.cancel();
             let _ = timeout(RELEASE_GRACE * 3, jobs.wait()).await;
         }
         support.cancel();
         helpers.close();
         helpers.wait().await;
-        info!(worker.id = %inner.holder, "worker stopped");
+        info!(event = "worker.stopped", worker.id = %inner.holder, "worker stopped");
     }
 }
 
@@ -216,7 +220,7 @@ impl Inner {
                 Err(error) => Err(error),
             };
             if found.is_ok() && std::mem::replace(&mut upkeep.faulty, false) {
-                info!("jobs are claimed again");
+                info!(event = "worker.claims_again", "jobs are claimed again");
             }
             match found {
                 Ok(Some(claim)) => {
@@ -243,7 +247,7 @@ impl Inner {
                 Err(fault) => {
                     drop(slot);
                     if !std::mem::replace(&mut upkeep.faulty, true) {
-                        warn!(error = %fault, "jobs cannot be claimed, trying until they can");
+                        warn!(event = "worker.claims_fail", error = %fault, "jobs cannot be claimed, trying until they can");
                     }
                     let _ = stop.run_until_cancelled(sleep(FAULT_PAUSE)).await;
                 }
@@ -269,7 +273,7 @@ impl Inner {
         for (job, token) in store::lost_leases(&mut tx, mine).await? {
             let how = Requeue { delay: Duration::ZERO, refund: false, error: None };
             if store::requeue(&mut tx, job, token, how).await? {
-                warn!(job.id = %job, "the worker of job {job} is gone, starting the job again");
+                warn!(event = "job.lost", job.id = %job, "the worker of job {job} is gone, starting the job again");
             }
         }
         tx.commit().await?;
@@ -326,7 +330,7 @@ impl Inner {
                     format!("the job did not end within {} seconds", kind.timeout.as_secs()),
                 )),
                 ended = work => ended.unwrap_or_else(|panic| {
-                    error!(panic = panic_text(&*panic), "a job panicked");
+                    error!(event = "job.panicked", panic = panic_text(&*panic), "a job panicked");
                     Err(JobError::retry("JOB_PANICKED", "the job stopped because of a fault in Tale"))
                 }),
             }
@@ -382,7 +386,7 @@ impl Inner {
                 error!("the handler of a given-up job panicked");
             }
             let mut conn = self.pool.acquire().await?;
-            warn!(error.code = %failure.code, "gave a job up after {} attempts: {}", failure.attempts, failure.message);
+            warn!(event = "job.given_up", error.code = %failure.code, "gave a job up after {} attempts: {}", failure.attempts, failure.message);
             store::bury(&mut conn, claim.id, claim.token, &failure.code, &failure.message).await?;
             return Ok(());
         }
@@ -434,7 +438,7 @@ impl Inner {
                 }
                 Err(fault) => {
                     if pause != FAULT_PAUSE {
-                        warn!(error = %fault, jobs.running = leases.len(), "leases cannot be extended, trying until they can");
+                        warn!(event = "worker.leases_fail", error = %fault, jobs.running = leases.len(), "leases cannot be extended, trying until they can");
                     }
                     pause = FAULT_PAUSE;
                     for entry in held.values().filter(|entry| entry.renewed.elapsed() >= LEASE) {
@@ -468,7 +472,7 @@ impl Inner {
                 return false;
             }
             if timeout(left.min(DRAIN_REPORT), jobs.wait()).await.is_err() {
-                info!(jobs.running = jobs.len(), "draining, jobs still run");
+                info!(event = "worker.draining", jobs.running = jobs.len(), "draining, jobs still run");
             }
         }
         true

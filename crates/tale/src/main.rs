@@ -11,16 +11,25 @@ mod memory;
 mod object_store;
 mod platform;
 mod plugs;
+mod reports;
 mod secrets;
 mod signals;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
 use tale_env::Environment;
+use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Cli, Command, SecretsCommand};
+
+/// The role that logs and reports name.
+const ROLE: &str = "all";
+
+/// How long reports may be sent when the rest has ended.
+const LAST_REPORTS: Duration = Duration::from_secs(2);
 
 /// A failure that no other exit code names.
 const FAILURE: u8 = 1;
@@ -39,23 +48,35 @@ fn main() -> ExitCode {
         Command::Env { command } => return environment::run(command, env),
         other => other,
     };
-    if let Err(problem) = logging::start(&env) {
+    let (reports, sender) = match reports::prepare(&env, ROLE) {
+        Ok(prepared) => prepared.unzip(),
+        Err(problem) => return fail(&problem, environment::CONFIGURATION),
+    };
+    if let Err(problem) = logging::start(&env, ROLE, reports) {
         return fail(&problem, environment::CONFIGURATION);
     }
+    logging::log_panics();
     limits::raise_open_files();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(64).build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("the runtime could not start: {error}"), FAILURE),
     };
     let result = runtime.block_on(async {
-        match command {
+        let quiet = CancellationToken::new();
+        let reporting = sender.map(|sender| tokio::spawn(sender.run(quiet.clone())));
+        let result = match command {
             Command::Dev(options) => dev::run(env, options).await,
             Command::Serve { role, port } => platform::serve(env, role, port).await,
             Command::Secrets { command: SecretsCommand::Rotate } => secrets::rotate(&env).await,
             Command::Env { .. } => Ok(()),
+        };
+        if let Some(reporting) = reporting {
+            quiet.cancel();
+            let _ = tokio::time::timeout(LAST_REPORTS, reporting).await;
         }
+        result
     });
-    runtime.shutdown_timeout(std::time::Duration::from_secs(2));
+    runtime.shutdown_timeout(Duration::from_secs(2));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => fail(&problem, problem.exit_code()),

@@ -207,7 +207,8 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     {
         // The rest of Tale works without files; uploads say what is wrong.
         tracing::warn!(
-            store = ?blobs, error = chain(&error), "the object store cannot be used; uploads fail until it can"
+            event = "object_store.unavailable", store = ?blobs, error = chain(&error),
+            "the object store cannot be used; uploads fail until it can"
         );
         tasks.spawn(await_store(blobs.clone(), stop.clone()));
     }
@@ -307,7 +308,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     };
     let ended = tokio::join!(server, work);
     if ended.0.is_err() || ended.1.is_err() {
-        tracing::error!("a part of the program had panicked");
+        tracing::error!(event = "process.part_panicked", "a part of the program had panicked");
     }
     background.cancel();
     tasks.close();
@@ -317,11 +318,12 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     };
     if tokio::time::timeout(LAST_STEPS, rest).await.is_err() {
         tracing::warn!(
+            event = "process.cut",
             seconds = LAST_STEPS.as_secs(),
             "something in the background did not end in time and is cut; it is made good at the next start"
         );
     }
-    tracing::info!("stopped");
+    tracing::info!(event = "process.stopped", "stopped");
     Ok(())
 }
 
@@ -329,7 +331,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
 #[expect(clippy::print_stdout, reason = "the promised line on standard output")]
 fn announce(settings: &Settings, address: SocketAddr) {
     let site = settings.site.url.as_str().trim_end_matches('/');
-    tracing::info!(%address, site, "serving");
+    tracing::info!(event = "process.ready", %address, site, "serving");
     println!("ready {site}");
 }
 
@@ -349,7 +351,7 @@ async fn start_demo(tasks: &TaskTracker, stop: &CancellationToken) -> Result<Url
 async fn await_store(blobs: Blobs, stop: CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(STORE_PAUSE)).await.is_some() {
         if blobs.ensure_bucket().await.is_ok() {
-            tracing::info!("the object store can be used now");
+            tracing::info!(event = "object_store.available", "the object store can be used now");
             return;
         }
     }

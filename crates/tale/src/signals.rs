@@ -14,7 +14,7 @@ pub(crate) fn stop_token() -> std::io::Result<CancellationToken> {
             _ = term.recv() => {}
             _ = int.recv() => {}
         }
-        tracing::info!("stopping; a second signal stops at once");
+        tracing::info!(event = "process.stopping", "stopping; a second signal stops at once");
         token.cancel();
         tokio::select! {
             _ = term.recv() => {}

@@ -43,12 +43,12 @@ pub(crate) async fn run(chat: Arc<Inner>, stop: CancellationToken) {
         }
         if let Err(error) = beat(&chat).await {
             if !std::mem::replace(&mut silent, true) {
-                tracing::warn!(%error, turns = chat.live.all().len(), "the heartbeat of running turns cannot be written, trying until it can");
+                tracing::warn!(event = "turn.heartbeat_fails", %error, turns = chat.live.all().len(), "the heartbeat of running turns cannot be written, trying until it can");
             }
             continue;
         }
         if std::mem::replace(&mut silent, false) {
-            tracing::info!("the heartbeat of running turns is written again");
+            tracing::info!(event = "turn.heartbeat_again", "the heartbeat of running turns is written again");
         }
         count = count.wrapping_add(1);
         if count.is_multiple_of(BEATS_PER_LOOK)
@@ -188,6 +188,6 @@ async fn reap(chat: &Inner, row: &generations::GenerationRow) -> sqlx::Result<bo
     }
     tx.commit().await?;
     chat.parked.notify_one();
-    tracing::warn!(thread = %row.thread_id, message = %row.message_id, "settled a turn whose process is gone");
+    tracing::warn!(event = "turn.lost", thread = %row.thread_id, message = %row.message_id, "settled a turn whose process is gone");
     Ok(true)
 }

@@ -54,7 +54,7 @@ pub(crate) async fn run(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPlan) {
         ending = Ending::interrupted();
     }
     tracing::info!(
-        thread = %turn.thread, message = %turn.message, model = %plan.model.model_id, provider = %plan.model.provider_slug,
+        event = "turn.ended", thread = %turn.thread, message = %turn.message, model = %plan.model.model_id, provider = %plan.model.provider_slug,
         rounds = book.rounds, status = ending.status.text(), finish = ending.finish_reason.unwrap_or_default(),
         ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX), "turn ended"
     );
@@ -70,7 +70,7 @@ pub(crate) async fn guarded(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPla
     let user = plan.user;
     let running = AssertUnwindSafe(run(chat.clone(), turn.clone(), plan)).catch_unwind();
     if running.await.is_err() {
-        tracing::error!(message = %turn.message, "a turn panicked");
+        tracing::error!(event = "turn.panicked", message = %turn.message, "a turn panicked");
         let ending = Ending::failed(
             ModelErrorCode::Generic,
             "The reply could not be finished because of a fault on our side.".to_owned(),

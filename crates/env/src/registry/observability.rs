@@ -33,6 +33,28 @@ pub const METRICS_BEARER_TOKEN: Var =
             "Jeton des routes de métriques publiques ; sans lui, elles répondent 401.",
         );
 
+/// `SENTRY_DSN`.
+pub const SENTRY_DSN: Var = v("SENTRY_DSN", REPORTERS, Kind::Url(&["https", "http"])).secret().help(
+    "Address of a Sentry-compatible service to which the backend reports errors.",
+    "Adresse eines Sentry-kompatiblen Dienstes, dem das Backend Fehler meldet.",
+    "Adresse d’un service compatible Sentry auquel le backend signale ses erreurs.",
+);
+
+/// `SENTRY_ENVIRONMENT`.
+pub const SENTRY_ENVIRONMENT: Var = v("SENTRY_ENVIRONMENT", REPORTERS, Kind::Text).value("production").help(
+    "Environment label of reported errors.",
+    "Umgebungsbezeichnung gemeldeter Fehler.",
+    "Libellé d’environnement des erreurs signalées.",
+);
+
+/// `BACKEND_SENTRY_TRACES_SAMPLE_RATE`.
+pub const BACKEND_SENTRY_TRACES_SAMPLE_RATE: Var =
+    v("BACKEND_SENTRY_TRACES_SAMPLE_RATE", BACKEND, RATE).value("0").help(
+        "Share of requests and jobs whose duration is sent.",
+        "Anteil der Anfragen und Aufträge, deren Dauer gesendet wird.",
+        "Part des requêtes et des tâches dont la durée est envoyée.",
+    );
+
 pub(super) const OBSERVABILITY: &[Var] = &[
     TALE_LOG,
     TALE_LOG_FORMAT,
@@ -52,26 +74,14 @@ pub(super) const OBSERVABILITY: &[Var] = &[
         "Version que nomment les réponses d’état et les journaux.",
     ),
     METRICS_BEARER_TOKEN,
-    v("SENTRY_DSN", REPORTERS, Kind::Url(&["https", "http"])).secret().not_yet(Part::ErrorReports).help(
-        "Address of a Sentry-compatible service to which errors are reported.",
-        "Adresse eines Sentry-kompatiblen Dienstes, dem Fehler gemeldet werden.",
-        "Adresse d’un service compatible Sentry auquel les erreurs sont signalées.",
-    ),
-    v("SENTRY_ENVIRONMENT", REPORTERS, Kind::Text).not_yet(Part::ErrorReports).help(
-        "Environment label of reported errors.",
-        "Umgebungsbezeichnung gemeldeter Fehler.",
-        "Libellé d’environnement des erreurs signalées.",
-    ),
-    v("SENTRY_TRACES_SAMPLE_RATE", &[Role::Platform], RATE).not_yet(Part::ErrorReports).help(
+    SENTRY_DSN,
+    SENTRY_ENVIRONMENT,
+    v("SENTRY_TRACES_SAMPLE_RATE", &[Role::Platform], RATE).not_yet(Part::BrowserReports).help(
         "Share of browser traces that are sent.",
         "Anteil der gesendeten Browser-Traces.",
         "Part des traces de navigateur envoyées.",
     ),
-    v("BACKEND_SENTRY_TRACES_SAMPLE_RATE", BACKEND, RATE).value("0").not_yet(Part::ErrorReports).help(
-        "Share of backend spans that are sent.",
-        "Anteil der gesendeten Backend-Spans.",
-        "Part des spans du backend envoyés.",
-    ),
+    BACKEND_SENTRY_TRACES_SAMPLE_RATE,
     v("UMAMI_URL", SITES, Kind::Origin).reaction(Reaction::Off).not_yet(Part::Analytics).help(
         "Gateway of an Umami collector for aggregate analytics.",
         "Gateway eines Umami-Sammlers für zusammengefasste Statistik.",

@@ -27,8 +27,8 @@ pub enum Part {
     Crawler,
     /// Deployment by the command line.
     Deploy,
-    /// Error reporting.
-    ErrorReports,
+    /// Error reports of browsers.
+    BrowserReports,
     /// The MCP endpoint.
     Mcp,
     /// The model gateway.
@@ -115,10 +115,10 @@ impl Part {
                 "Die Kommandozeile dieser Version führt keine Deployments aus.",
                 "La ligne de commande de cette version ne fait pas de déploiement.",
             ),
-            Self::ErrorReports => words(
-                "This release reports errors in its log only.",
-                "Diese Version meldet Fehler nur in ihrem Log.",
-                "Cette version signale les erreurs uniquement dans son journal.",
+            Self::BrowserReports => words(
+                "This release reports no errors of browsers.",
+                "Diese Version meldet keine Fehler von Browsern.",
+                "Cette version ne signale pas les erreurs des navigateurs.",
             ),
             Self::Mcp => words(
                 "This release has no MCP endpoint.",

@@ -102,6 +102,11 @@ pub(crate) fn count(method: &Method, path: &str, status: u16, took: Duration) {
     }
 }
 
+/// The class of a path, for logs and traces: it holds no id.
+pub(crate) fn class(path: &str) -> &'static str {
+    BACKEND[backend_class(path)]
+}
+
 fn within(path: &str, class: &str) -> bool {
     path.strip_prefix(class).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -314,10 +314,12 @@ async fn every_panel_of_the_dashboard_shows_a_series_that_is_emitted() {
     let world = World::new().await;
     world.browser().get("/ping").await;
     world.browser().get("/chat").await;
-    sqlx::query("INSERT INTO app.jobs (id, kind, payload, state, run_at) VALUES (gen_random_uuid(), 'k', '{}', 'ready', now())")
-        .execute(&world.app.database)
-        .await
-        .unwrap();
+    sqlx::query(
+        "INSERT INTO app.jobs (id, kind, payload, state, run_at) VALUES (gen_random_uuid(), 'k', '{}', 'ready', now())",
+    )
+    .execute(&world.app.database)
+    .await
+    .unwrap();
     let page = String::from_utf8(world.browser().get("/metrics").await.bytes).unwrap();
     let rules = scrape(&world, "/metrics/sla-rules").await;
     let mut known: BTreeSet<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- record: ")).collect();
@@ -329,7 +331,8 @@ async fn every_panel_of_the_dashboard_shows_a_series_that_is_emitted() {
         let targets = panel["targets"].as_array();
         assert_eq!(panel["type"] == "row", targets.is_none(), "{}", panel["title"]);
         for target in targets.into_iter().flatten() {
-            let words = target["expr"].as_str().unwrap().split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':');
+            let words =
+                target["expr"].as_str().unwrap().split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':');
             let names: Vec<&str> =
                 words.filter(|word| word.starts_with("tale_") || word.starts_with("process_")).collect();
             assert!(!names.is_empty(), "{target} asks for nothing");

@@ -359,7 +359,7 @@ impl Knowledge {
         changes::hint_held(&mut tx, org, file, document.zip(active)).await?;
         self.tell_settled(&mut tx, org, file, source.row.purpose).await?;
         tx.commit().await?;
-        tracing::info!(org.id = %org, file.id = %file, passages = stored.count, "indexed a file");
+        tracing::info!(event = "file.indexed", org.id = %org, file.id = %file, passages = stored.count, "indexed a file");
         Ok(())
     }
 
@@ -380,7 +380,7 @@ impl Knowledge {
         changes::hint_file(&mut tx, org, file).await?;
         self.tell_settled(&mut tx, org, file, source.row.purpose).await?;
         tx.commit().await?;
-        tracing::info!(org.id = %org, file.id = %file, code, "refused to index a file");
+        tracing::info!(event = "file.refused", org.id = %org, file.id = %file, code, "refused to index a file");
         Ok(())
     }
 
