@@ -34,14 +34,16 @@ pub(crate) async fn open(
         match outcome {
             Outcome::Unchanged => {}
             Outcome::Kept => tracing::info!(
+                event = "object_store.kept",
                 "object store (kept): its file names another store than the environment and nobody in `managedBy`"
             ),
             Outcome::Skipped if chosen.is_none() => {
                 tracing::warn!(
+                    event = "object_store.skipped",
                     "object store (skipped): OBJECT_STORE_ACCESS_KEY and OBJECT_STORE_SECRET_KEY are not set, so uploads are refused"
                 );
             }
-            outcome => tracing::info!("object store ({outcome})"),
+            outcome => tracing::info!(event = "object_store.reconciled", "object store ({outcome})"),
         }
         chosen
     };

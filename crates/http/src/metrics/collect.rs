@@ -29,8 +29,8 @@ pub(super) struct Found {
     pub generations: Option<i64>,
     pub jobs: Option<Vec<Depth>>,
     pub pools: [Pool; 2],
-    /// The store's name and whether it answered.
-    pub stores: [(&'static str, bool); 3],
+    /// The store's name and whether it answered; without an object store there is nothing to ask.
+    pub stores: Vec<(&'static str, bool)>,
 }
 
 /// A pool of connections.
@@ -84,6 +84,8 @@ impl Collector {
         let ((generations, jobs, app_wait), knowledge_wait, stores) =
             futures::join!(self.shared_state(), self.wait_of_knowledge(), self.stores());
         let [app_up, knowledge_up, files_up] = stores;
+        let mut stores = vec![("app_db", app_up), ("knowledge_db", knowledge_up)];
+        stores.extend(self.parts.blobs.is_configured().then_some(("object_store", files_up)));
         Found {
             streams: self.parts.streams.count(),
             draining: self.parts.draining.is_cancelled(),
@@ -93,7 +95,7 @@ impl Collector {
                 pool("app_db", &self.parts.app_db, app_wait),
                 pool("knowledge_db", &self.parts.knowledge_db, knowledge_wait),
             ],
-            stores: [("app_db", app_up), ("knowledge_db", knowledge_up), ("object_store", files_up)],
+            stores,
         }
     }
 
@@ -118,11 +120,9 @@ impl Collector {
         }
         let app = async { sqlx::query("SELECT 1").execute(&self.parts.app_db).await };
         let knowledge = async { sqlx::query("SELECT 1").execute(&self.parts.knowledge_db).await };
-        let (app, knowledge, files) = futures::join!(
-            within(PROBE_TIMEOUT, app),
-            within(PROBE_TIMEOUT, knowledge),
-            within(PROBE_TIMEOUT, self.parts.blobs.ping())
-        );
+        let files = async { if self.parts.blobs.is_configured() { self.parts.blobs.ping().await } else { Ok(()) } };
+        let (app, knowledge, files) =
+            futures::join!(within(PROBE_TIMEOUT, app), within(PROBE_TIMEOUT, knowledge), within(PROBE_TIMEOUT, files));
         let up = [
             said("app_db", app).is_some(),
             said("knowledge_db", knowledge).is_some(),

@@ -57,8 +57,8 @@ fn gauges(page: &mut Page, found: &Found) {
     let help = "End of the last scan of schedules; 0 when there was none in 10 minutes. This release has no schedules.";
     page.gauge("tale_backend_automation_trigger_scan_last_success_timestamp_seconds", help, Some(0));
     page.family(Kind::Gauge, "tale_backend_store_up", "Whether a default store answered in the last 30 seconds.");
-    for (store, up) in found.stores {
-        page.sample("tale_backend_store_up", &[("store", store)], u8::from(up));
+    for (store, up) in &found.stores {
+        page.sample("tale_backend_store_up", &[("store", store)], u8::from(*up));
     }
 }
 

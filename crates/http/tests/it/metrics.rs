@@ -209,7 +209,12 @@ async fn a_gauge_that_cannot_be_read_is_absent_and_the_rest_is_there() {
     let metrics = Metrics::new(parts(&world, Blobs::unconfigured()));
     world.app.database.close().await;
     let page = metrics.page(Series::All, Format::Prometheus).await;
-    for absent in ["tale_backend_jobs{", "tale_backend_generations_inflight ", "wait_seconds{pool=\"app_db\"}"] {
+    for absent in [
+        "tale_backend_jobs{",
+        "tale_backend_generations_inflight ",
+        "wait_seconds{pool=\"app_db\"}",
+        "store=\"object_store\"",
+    ] {
         assert!(!page.contains(absent), "{absent}");
     }
     assert_eq!(value(&page, "tale_backend_store_up{store=\"app_db\"}"), Some(0.0));

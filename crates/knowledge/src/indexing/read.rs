@@ -77,7 +77,7 @@ impl Job for IndexFile {
                 problem.into()
             }
             Err(error) => {
-                tracing::warn!(org.id = %self.org, file.id = %self.file, error = %chain(&error), "could not index a file");
+                tracing::warn!(event = "file.failed", org.id = %self.org, file.id = %self.file, error = %chain(&error), "could not index a file");
                 if lease.is_last_attempt() {
                     // Recorded when the job is given up.
                     return Err(JobError::retry("INDEXER_ERROR", error.to_string()));
