@@ -81,8 +81,12 @@ impl Collector {
     }
 
     async fn look(&self) -> Found {
+        // Before the scrape itself takes connections.
+        let (app_pool, knowledge_pool) = (&self.parts.app_db, &self.parts.knowledge_db);
+        let mut pools = [pool("app_db", app_pool), pool("knowledge_db", knowledge_pool)];
         let ((generations, jobs, app_wait), knowledge_wait, stores) =
             futures::join!(self.shared_state(), self.wait_of_knowledge(), self.stores());
+        [pools[0].waited, pools[1].waited] = [app_wait, knowledge_wait];
         let [app_up, knowledge_up, files_up] = stores;
         let mut stores = vec![("app_db", app_up), ("knowledge_db", knowledge_up)];
         stores.extend(self.parts.blobs.is_configured().then_some(("object_store", files_up)));
@@ -91,10 +95,7 @@ impl Collector {
             draining: self.parts.draining.is_cancelled(),
             generations,
             jobs,
-            pools: [
-                pool("app_db", &self.parts.app_db, app_wait),
-                pool("knowledge_db", &self.parts.knowledge_db, knowledge_wait),
-            ],
+            pools,
             stores,
         }
     }
@@ -137,8 +138,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn pool(name: &'static str, pool: &PgPool, waited: Option<Duration>) -> Pool {
-    Pool { name, most: pool.options().get_max_connections(), open: pool.size(), idle: pool.num_idle(), waited }
+fn pool(name: &'static str, pool: &PgPool) -> Pool {
+    Pool { name, most: pool.options().get_max_connections(), open: pool.size(), idle: pool.num_idle(), waited: None }
 }
 
 async fn acquire(name: &'static str, pool: &PgPool) -> Option<(PoolConnection<sqlx::Postgres>, Duration)> {
