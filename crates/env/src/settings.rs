@@ -35,6 +35,8 @@ pub struct Settings {
     pub setup_token: Option<SecretString>,
     /// Deployment-wide idle limit of a session (SES-3).
     pub session_idle_timeout: Option<Duration>,
+    /// How long a request may reuse its session from a signed cookie; `None` = not at all (DCF-192).
+    pub session_cookie_cache: Option<Duration>,
     /// Pepper of audit pseudonyms (SIN-8).
     pub audit_pepper: Option<SecretString>,
     /// Jobs at the same time per process.
@@ -145,6 +147,7 @@ impl Settings {
         let object_store = read_object_store(&mut env);
         let config_files = read_config_files(&mut env);
         let idle_minutes = env.integer(&var::SESSION_IDLE_TIMEOUT_MINUTES);
+        let cache_seconds = env.integer(&var::SESSION_COOKIE_CACHE_SECONDS);
         let organization_creators = env.list(&var::TALE_ORGANIZATION_CREATORS);
         let setup_token = env.text(&var::TALE_SETUP_TOKEN).map(SecretString::from);
         let audit_pepper = env.text(&var::TALE_AUDIT_PEPPER).map(SecretString::from);
@@ -168,6 +171,7 @@ impl Settings {
                 organization_creators,
                 setup_token,
                 session_idle_timeout: idle_minutes.map(|minutes| Duration::from_secs(minutes * 60)),
+                session_cookie_cache: cache_seconds.map(Duration::from_secs),
                 audit_pepper,
                 worker_concurrency: usize::try_from(worker_concurrency?).ok()?,
                 shutdown_drain: Duration::from_millis(drain_ms?),

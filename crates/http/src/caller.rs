@@ -11,6 +11,7 @@ pub use tale_identity::ClientAddress;
 use tale_identity::{Caller, SessionPrincipal, TrustedProxies};
 
 use crate::problem::HttpProblem;
+use crate::session_copy;
 use crate::state::App;
 
 /// Name of the session cookie where the site is plain HTTP on one machine (SES-1).
@@ -42,7 +43,7 @@ pub struct Member(pub Caller);
 #[derive(Clone)]
 pub struct KeyCaller(pub Caller);
 
-/// The session token of the request's cookie called `cookie`.
+/// The session token of the request, or whatever its cookie called `cookie` holds.
 #[must_use]
 pub fn session_token<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
     headers
@@ -95,8 +96,15 @@ fn is_background(parts: &Parts) -> bool {
 
 async fn principal(app: &App, parts: &Parts) -> Result<Option<SessionPrincipal>, Problem> {
     let Some(token) = session_token(&parts.headers, session_cookie_name(app)) else { return Ok(None) };
-    match app.identity.authenticate_session(token, is_background(parts)).await {
-        Ok(principal) => Ok(Some(principal)),
+    let background = is_background(parts);
+    if let Some(principal) = session_copy::read(app, parts, token, background, None) {
+        return Ok(Some(principal));
+    }
+    match app.identity.authenticate_session(token, background).await {
+        Ok(principal) => {
+            session_copy::keep(app, parts, &principal, token);
+            Ok(Some(principal))
+        }
         Err(problem) if problem.code == Code::Unauthorized => Ok(None),
         Err(problem) => Err(problem),
     }
@@ -133,11 +141,27 @@ impl FromRequestParts<App> for Member {
             .map_err(|_| Problem::new(Code::OrgForbidden, "You are not a member of this organization."));
         let token = session_token(&parts.headers, session_cookie_name(app)).ok_or_else(signed_out)?;
         let named = org.as_ref().copied().ok().flatten();
-        let (principal, caller) = app
-            .identity
-            .authenticate_member(token, is_background(parts), named)
-            .await
-            .map_err(|problem| if problem.code == Code::Unauthorized { signed_out() } else { problem })?;
+        let background = is_background(parts);
+        let (principal, caller) = match session_copy::read(app, parts, token, background, named) {
+            Some(principal) => {
+                let caller = app.identity.caller_for_session(&principal, named).await;
+                (principal, caller)
+            }
+            None => {
+                let (mut principal, caller) = app
+                    .identity
+                    .authenticate_member(token, background, named)
+                    .await
+                    .map_err(|problem| if problem.code == Code::Unauthorized { signed_out() } else { problem })?;
+                if let Ok(caller) = &caller
+                    && !background
+                {
+                    principal.active_org = Some(caller.org);
+                }
+                session_copy::keep(app, parts, &principal, token);
+                (principal, caller)
+            }
+        };
         tracing::Span::current().record("user", tracing::field::display(principal.user));
         org?;
         let caller = caller?;

@@ -17,6 +17,7 @@ use tracing::Instrument;
 
 use crate::metrics::requests;
 use crate::problem::{Answered, HttpProblem, envelope};
+use crate::session_copy;
 use crate::state::App;
 
 /// Longest path and query, in bytes (API-21).
@@ -71,6 +72,7 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
         *request.method_mut() = Method::GET;
         request.headers_mut().remove(header::ACCEPT_ENCODING);
     }
+    let copied = session_copy::Slot::default();
     let response = match judge_uri(request.uri()) {
         Err(problem) => HttpProblem(problem).into_response(),
         Ok(rewritten) => {
@@ -78,6 +80,7 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
                 *request.uri_mut() = uri;
             }
             request.extensions_mut().insert(RequestId(id.clone()));
+            request.extensions_mut().insert(copied.clone());
             next.run(request).instrument(span.clone()).await
         }
     };
@@ -94,6 +97,7 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
         response.headers_mut().insert(REQUEST_ID, value);
     }
     security_headers(&app, &mut response);
+    copied.settle(&app, &mut response);
     let _entered = span.enter();
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
     requests::count(&method, &whole_path, status, elapsed);

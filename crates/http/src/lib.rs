@@ -23,6 +23,7 @@ pub mod problem;
 pub mod query;
 pub mod rate;
 pub mod serve;
+pub mod session_copy;
 pub mod state;
 pub mod v1;
 pub mod web;

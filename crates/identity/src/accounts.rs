@@ -332,7 +332,7 @@ impl Identity {
         };
         let Some(given) = given.map(str::trim).filter(|given| !given.is_empty()) else { return Err(refused()) };
         let key = sha256(b"tale:setup-token");
-        let network = self.pseudonym(&device.client.network()).text().to_owned();
+        let network = self.pseudonym(&device.client.network());
         self.charge(&key, &network).await?;
         let expected = self.0.setup_token.expose_secret();
         if !constant_time_eq(&sha256(given.as_bytes()), &sha256(expected.as_bytes())) {

@@ -88,6 +88,8 @@ pub struct SessionPrincipal {
     pub active_org: Option<OrgId>,
     /// When the session began.
     pub created_at: DateTime<Utc>,
+    /// When the session was used last, as far as it was noted.
+    pub last_used_at: DateTime<Utc>,
     /// When the session ends if it is not used again.
     pub expires_at: DateTime<Utc>,
     /// Whether a tab made this request by itself (SES-7).

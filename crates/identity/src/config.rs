@@ -19,6 +19,8 @@ pub struct IdentityConfig {
     pub setup_token: Option<SecretString>,
     /// How long an unused session lives at most (SES-3).
     pub session_idle_timeout: Option<Duration>,
+    /// How long a request may reuse the session from a signed cookie; `None` = not at all (DCF-192).
+    pub session_cookie_cache: Option<Duration>,
     /// Key under which the tokens of sessions are stored: another key ends every session (DCF, 4).
     pub session_secret: Option<SecretString>,
     /// Key of the pseudonyms in failed sign-ins (SIN-8).
@@ -40,6 +42,7 @@ impl IdentityConfig {
             organization_creators: settings.organization_creators.clone(),
             setup_token: settings.setup_token.clone(),
             session_idle_timeout: settings.session_idle_timeout,
+            session_cookie_cache: settings.session_cookie_cache,
             session_secret: Some(settings.secrets.auth.clone()),
             audit_pepper: settings.audit_pepper.clone(),
             ..Self::default()

@@ -19,6 +19,7 @@ pub mod password;
 pub mod permissions;
 pub mod preferences;
 pub mod service;
+pub mod session_copy;
 pub mod sessions;
 pub mod sign_in;
 mod store;

@@ -6,14 +6,18 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use secrecy::ExposeSecret;
 use sqlx::{PgPool, PgTransaction};
-use tale_core::Problem;
 use tale_core::clock::SharedClock;
 use tale_core::crypto::{hex_of, hmac_sha256, random_token, sha256};
+use tale_core::{Actor, Problem};
+use tale_governance::audit::Claimed;
 
 use crate::config::IdentityConfig;
+use crate::fields::normalize_email;
 use crate::network::ClientAddress;
 use crate::password::{HashingError, PasswordHasher};
+use crate::session_copy::Copies;
 use crate::store;
+use crate::trail::{self, Change};
 
 /// How long a counter of wrong passwords is kept after its last use (LCK-9).
 const ATTEMPTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -28,6 +32,7 @@ pub(crate) struct Parts {
     pub(crate) config: IdentityConfig,
     pub(crate) hasher: PasswordHasher,
     pub(crate) setup_token: secrecy::SecretString,
+    pub(crate) copies: Copies,
 }
 
 impl std::fmt::Debug for Identity {
@@ -74,7 +79,7 @@ impl Identity {
     pub fn new(db: PgPool, clock: SharedClock, config: IdentityConfig) -> Result<Self, HashingError> {
         if config.audit_pepper.is_none() {
             tracing::warn!(
-                "[SECURITY] TALE_AUDIT_PEPPER is not set: failed sign-ins are recorded with plain addresses and networks"
+                "[SECURITY] TALE_AUDIT_PEPPER is not set or shorter than 16 characters: failed sign-ins are recorded with plain addresses and networks"
             );
         }
         if config.allow_open_sign_up {
@@ -84,7 +89,32 @@ impl Identity {
         }
         let hasher = PasswordHasher::new(config.hash_cost)?;
         let setup_token = config.setup_token.clone().unwrap_or_else(|| random_token(18).into());
-        Ok(Self(Arc::new(Parts { db, clock, config, hasher, setup_token })))
+        let copies = Copies::new(&config);
+        Ok(Self(Arc::new(Parts { db, clock, config, hasher, setup_token, copies })))
+    }
+
+    /// Ends sessions that were idle too long and writes that it did (SES-6); without an idle timeout
+    /// there is nothing to do. A request of such a session is refused whether this ran or not.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn sweep_idle(&self) -> Result<u64, Problem> {
+        let Some(window) = self.0.config.session_idle_timeout else { return Ok(0) };
+        let mut ended = 0;
+        loop {
+            let now = self.now();
+            let mut tx = self.begin().await?;
+            let slice = store::sessions::end_idle(&mut tx, now - window, now).await?;
+            for (session, user) in &slice {
+                let change = Change::account("session.idle_revoked").on("session", session);
+                trail::in_every_org(&mut tx, now, *user, &Actor::System, &change).await?;
+            }
+            tx.commit().await?;
+            ended += slice.len() as u64;
+            if slice.len() < store::sessions::IDLE_SLICE {
+                return Ok(ended);
+            }
+        }
     }
 
     /// Removes sessions that ended and counters of wrong passwords that nobody touched for 90 days.
@@ -108,12 +138,21 @@ impl Identity {
         Ok(self.0.db.begin().await?)
     }
 
-    /// What is recorded of an address or a network of a failed sign-in: its pseudonym when there
-    /// is a pepper, else itself (SIN-8).
-    pub(crate) fn pseudonym(&self, plain: &str) -> Pseudonym {
+    /// An address or a network as it is kept: its keyed hash when there is a pepper, else itself (SIN-8).
+    pub(crate) fn pseudonym(&self, plain: &str) -> String {
         match &self.0.config.audit_pepper {
-            Some(pepper) => Pseudonym::Hash(hex_of(&hmac_sha256(pepper.expose_secret().as_bytes(), plain.as_bytes()))),
-            None => Pseudonym::Plain(plain.to_owned()),
+            Some(pepper) => hex_of(&hmac_sha256(pepper.expose_secret().as_bytes(), plain.as_bytes())),
+            None => plain.to_owned(),
+        }
+    }
+
+    /// What the log keeps of a failed sign-in (DCF-110, DCF-111).
+    pub(crate) fn claimed(&self, email: Option<&str>, device: &Device) -> Claimed {
+        let email = email.map(|email| self.pseudonym(&normalize_email(email)));
+        let network = self.pseudonym(&device.client.network());
+        match &self.0.config.audit_pepper {
+            Some(_) => Claimed::Hashed { email, network },
+            None => Claimed::Plain { email, network },
         }
     }
 
@@ -122,20 +161,6 @@ impl Identity {
         match &self.0.config.audit_pepper {
             Some(pepper) => hmac_sha256(pepper.expose_secret().as_bytes(), email.as_bytes()),
             None => sha256(email.as_bytes()),
-        }
-    }
-}
-
-/// A value that identifies a person, or its keyed hash.
-pub(crate) enum Pseudonym {
-    Plain(String),
-    Hash(String),
-}
-
-impl Pseudonym {
-    pub(crate) fn text(&self) -> &str {
-        match self {
-            Self::Plain(text) | Self::Hash(text) => text,
         }
     }
 }

@@ -112,9 +112,8 @@ impl Identity {
         org: Option<OrgId>,
     ) -> Result<(SessionPrincipal, Result<Caller, Problem>), Problem> {
         let mut conn = self.0.db.acquire().await?;
-        let row = store::sessions::member_by_token(&mut conn, &self.session_digest(token), org)
-            .await?
-            .ok_or_else(ended)?;
+        let row =
+            store::sessions::member_by_token(&mut conn, &self.session_digest(token), org).await?.ok_or_else(ended)?;
         let membership = match (row.org_id, row.org_slug, row.org_role) {
             (Some(id), Some(slug), Some(role)) => Some((id, slug, Role::try_from(role).map_err(Problem::internal)?)),
             _ => None,
@@ -141,19 +140,21 @@ impl Identity {
             self.end_idle(row.user_id, row.id).await?;
             return Err(ended());
         }
-        let principal = SessionPrincipal {
+        let mut principal = SessionPrincipal {
             session: row.id,
             user: row.user_id,
             name: row.name,
             email: row.email,
             active_org: row.active_org_id,
             created_at: row.created_at,
+            last_used_at: row.last_used_at,
             expires_at: row.expires_at,
             background,
         };
         if !background && now >= row.last_used_at + note_every(idle_window) {
             let renewed = (now >= row.renewed_at + RENEW_EVERY).then(|| now + LIFETIME);
             store::sessions::slide(&mut conn, row.id, row.last_used_at, now, renewed).await?;
+            principal.last_used_at = now;
         }
         Ok(principal)
     }
@@ -360,7 +361,7 @@ impl Identity {
 
 /// How often a use is noted: once a minute, or more often under a short idle window, so that the
 /// window stays exact to a twentieth.
-fn note_every(idle_window: Option<Duration>) -> Duration {
+pub(crate) fn note_every(idle_window: Option<Duration>) -> Duration {
     idle_window.map_or(NOTE_EVERY, |window| (window / 20).clamp(Duration::from_secs(1), NOTE_EVERY))
 }
 

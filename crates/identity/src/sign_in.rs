@@ -90,7 +90,7 @@ impl Identity {
         device: &Device,
     ) -> Result<(Attempt, Verdict), Problem> {
         let key = self.attempt_key(email);
-        let network = self.pseudonym(&device.client.network()).text().to_owned();
+        let network = self.pseudonym(&device.client.network());
         {
             let mut conn = self.0.db.acquire().await?;
             let now = self.now();
@@ -139,12 +139,12 @@ impl Identity {
     ) -> Result<(), Problem> {
         let Some(user) = user else { return Ok(()) };
         let now = self.now();
-        let (email, network) = (self.pseudonym(email), self.pseudonym(&device.client.network()));
+        let claimed = self.claimed(Some(email), device);
         let mut tx = self.begin().await?;
-        let failed = Change::account("auth.sign_in_failed").on("user", user).failed(&email, &network);
+        let failed = Change::account("auth.sign_in_failed").on("user", user).failed(claimed.clone());
         trail::in_every_org(&mut tx, now, user, &Actor::System, &failed).await?;
         if attempt.blocks {
-            let locked_out = Change::account("auth.locked_out").on("user", user).failed(&email, &network);
+            let locked_out = Change::account("auth.locked_out").on("user", user).failed(claimed);
             trail::in_every_org(&mut tx, now, user, &Actor::System, &locked_out).await?;
         }
         tx.commit().await?;

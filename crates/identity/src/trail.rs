@@ -6,9 +6,8 @@ use sqlx::PgConnection;
 use tale_core::ids::{OrgId, UserId};
 use tale_core::{Actor, Problem};
 use tale_db::hints::{Hint, Topic, notify};
-use tale_governance::audit::{self, AuditEntry};
+use tale_governance::audit::{self, AuditEntry, Claimed};
 
-use crate::service::Pseudonym;
 use crate::store;
 
 /// What is written about a change, without the organization, the author and the time.
@@ -19,11 +18,12 @@ pub(crate) struct Change {
     resource_type: &'static str,
     resource_id: Option<String>,
     details: Map<String, Value>,
+    claimed: Option<Claimed>,
 }
 
 impl Change {
     fn new(category: &'static str, action: &'static str, resource_type: &'static str) -> Self {
-        Self { action, category, resource_type, resource_id: None, details: Map::new() }
+        Self { action, category, resource_type, resource_id: None, details: Map::new(), claimed: None }
     }
 
     /// About a person's account or session.
@@ -70,15 +70,10 @@ impl Change {
         self.with("previous", pair(before.into())).with("new", pair(after.into()))
     }
 
-    /// A failed attempt from an address and a network, or from their pseudonyms (SIN-8).
-    pub(crate) fn failed(self, email: &Pseudonym, network: &Pseudonym) -> Self {
-        let field = |plain, hashed, value: &Pseudonym| match value {
-            Pseudonym::Plain(text) => (plain, text.clone()),
-            Pseudonym::Hash(hash) => (hashed, hash.clone()),
-        };
-        let (email_field, email) = field("actorEmail", "actorEmailHash", email);
-        let (network_field, network) = field("network", "networkHash", network);
-        self.with("status", "failure").with(email_field, email).with(network_field, network)
+    /// Says that this is a failed attempt, by whom and where from.
+    pub(crate) fn failed(mut self, claimed: Claimed) -> Self {
+        self.claimed = Some(claimed);
+        self.with("status", "failure")
     }
 }
 
@@ -100,7 +95,10 @@ pub(crate) async fn record(
         details: Value::Object(change.details.clone()),
         at,
     };
-    audit::record(conn, &entry).await?;
+    match &change.claimed {
+        Some(claimed) => audit::record_failure(conn, &entry, claimed).await?,
+        None => audit::record(conn, &entry).await?,
+    }
     Ok(())
 }
 

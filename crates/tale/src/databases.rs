@@ -6,8 +6,8 @@ use tale_db::migrate::{self, MigrateError};
 use tale_db::pools::{self, PoolConfig, PoolError, START_PATIENCE};
 use tale_env::DatabaseSettings;
 
-/// Connections besides the operational pool: live hints, the job queue's listener and, while a
-/// migration runs, the migrator.
+/// Connections besides the operational pool: live hints, the job queue's listener, and the migrator at the
+/// start or, after it, the feed of ended sessions.
 const OPERATIONAL_EXTRA: u32 = 3;
 /// Connections besides the knowledge pool: the keyword index that follows commits, and the migrator.
 const KNOWLEDGE_EXTRA: u32 = 2;

@@ -44,6 +44,9 @@ use crate::{configuration, databases, environment, object_store, signals};
 /// Pause between two rounds of forgetting what has expired.
 const SWEEP: Duration = Duration::from_secs(3_600);
 
+/// Pause between two rounds of ending idle sessions (SES-6).
+const IDLE_SWEEP: Duration = Duration::from_secs(300);
+
 /// Pause between two looks at an object store that was away at the start.
 const STORE_PAUSE: Duration = Duration::from_secs(10);
 
@@ -286,6 +289,11 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         let (chat, background) = (chat.clone(), background.clone());
         async move { chat.run(background).await }
     });
+    tasks.spawn({
+        let (identity, background) = (identity.clone(), background.clone());
+        async move { background.run_until_cancelled(identity.follow_ended_sessions()).await }
+    });
+    tasks.spawn(sweep_idle(identity.clone(), background.clone()));
     tasks.spawn(sweep(identity, chat.clone(), background.clone()));
     let jobs = tokio::spawn(worker.run(stopping.clone()));
 
@@ -353,6 +361,17 @@ async fn await_store(blobs: Blobs, stop: CancellationToken) {
         if blobs.ensure_bucket().await.is_ok() {
             tracing::info!(event = "object_store.available", "the object store can be used now");
             return;
+        }
+    }
+}
+
+/// Ends sessions that are idle, every five minutes.
+async fn sweep_idle(identity: Identity, stop: CancellationToken) {
+    let mut ticks = tokio::time::interval(IDLE_SWEEP);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+        if let Err(problem) = identity.sweep_idle().await {
+            tracing::warn!(%problem, "idle sessions could not be ended");
         }
     }
 }

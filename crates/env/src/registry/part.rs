@@ -21,8 +21,6 @@ pub enum Part {
     Connectors,
     /// Import from cloud drives.
     CloudImport,
-    /// The cookie cache of sessions.
-    CookieCache,
     /// The website crawler.
     Crawler,
     /// Deployment by the command line.
@@ -99,11 +97,6 @@ impl Part {
                 "This release does not import from cloud drives.",
                 "Diese Version importiert nicht aus Cloud-Laufwerken.",
                 "Cette version n’importe pas depuis des espaces cloud.",
-            ),
-            Self::CookieCache => words(
-                "This release reads the session at every request and keeps no copy in a cookie.",
-                "Diese Version liest die Sitzung bei jeder Anfrage und hält keine Kopie in einem Cookie.",
-                "Cette version lit la session à chaque requête et n’en garde aucune copie dans un cookie.",
             ),
             Self::Crawler => words(
                 "This release crawls no websites.",

@@ -1,6 +1,6 @@
 //! Secrets of the instance, the audit pepper, and secrets of providers.
 
-use super::{BACKEND, NOBODY, Part, Role, Section, Var};
+use super::{BACKEND, NOBODY, Part, Reaction, Role, Section, Var};
 use crate::kind::Kind;
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -127,6 +127,7 @@ pub const TALE_AUDIT_PEPPER: Var =
     Var::new("TALE_AUDIT_PEPPER", Section::Audit, BACKEND, Kind::Secret { min: 16 })
         .secret()
         .derived("unset; `tale dev` makes one", "nicht gesetzt; `tale dev` erzeugt einen", "non définie ; `tale dev` en crée une")
+        .reaction(Reaction::Off)
         .help(
             "Replaces e-mail addresses and networks of failed sign-ins in the audit log by keyed hashes. Unset, they are stored as they are.",
             "Ersetzt E-Mail-Adressen und Netze fehlgeschlagener Anmeldungen im Audit-Log durch Hashes mit Schlüssel. Ohne ihn stehen sie dort im Klartext.",

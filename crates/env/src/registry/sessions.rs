@@ -21,21 +21,21 @@ pub const SESSION_IDLE_TIMEOUT_MINUTES: Var = Var::new(
     "Termine une session restée inutilisée aussi longtemps. Les organisations ne peuvent que la raccourcir.",
 );
 
-pub(super) const SESSIONS: &[Var] = &[
-    SESSION_IDLE_TIMEOUT_MINUTES,
-    Var::new(
-        "SESSION_COOKIE_CACHE_SECONDS",
-        Section::Sessions,
-        API,
-        Kind::Integer { min: 1, max: 300, unit: Unit::Seconds },
-    )
-    .not_yet(Part::CookieCache)
-    .help(
-        "Lets a request reuse its session from a signed cookie for so long. Held to a quarter of the idle window.",
-        "Lässt eine Anfrage ihre Sitzung so lange aus einem signierten Cookie wiederverwenden. Höchstens ein Viertel des Inaktivitätsfensters.",
-        "Permet à une requête de réutiliser sa session depuis un cookie signé aussi longtemps. Limité à un quart de la fenêtre d’inactivité.",
-    ),
-];
+/// `SESSION_COOKIE_CACHE_SECONDS`.
+pub const SESSION_COOKIE_CACHE_SECONDS: Var = Var::new(
+    "SESSION_COOKIE_CACHE_SECONDS",
+    Section::Sessions,
+    API,
+    Kind::Integer { min: 1, max: 300, unit: Unit::Seconds },
+)
+.derived("unset (off)", "nicht gesetzt (aus)", "non définie (désactivé)")
+.help(
+    "Lets a request reuse its session from a signed cookie for so long. Held to a quarter of the idle window.",
+    "Lässt eine Anfrage ihre Sitzung so lange aus einem signierten Cookie wiederverwenden. Höchstens ein Viertel des Inaktivitätsfensters.",
+    "Permet à une requête de réutiliser sa session depuis un cookie signé aussi longtemps. Limité à un quart de la fenêtre d’inactivité.",
+);
+
+pub(super) const SESSIONS: &[Var] = &[SESSION_IDLE_TIMEOUT_MINUTES, SESSION_COOKIE_CACHE_SECONDS];
 
 pub(super) const SUPPORT: &[Var] = &[Var::new(
     "TALE_CONTACT_SUPPORT_URL",

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{AppendHeaders, IntoResponse};
 use serde::{Deserialize, Serialize};
 use tale_core::{Code, Problem};
@@ -15,6 +15,7 @@ use super::auth::{Visitor, cookie};
 use crate::body::Body;
 use crate::caller::Signed;
 use crate::problem::HttpProblem;
+use crate::session_copy;
 use crate::state::App;
 
 /// The account.
@@ -153,7 +154,7 @@ async fn change_password(
 ) -> Result<impl IntoResponse, HttpProblem> {
     let form = body.read()?;
     app.identity.change_password(&principal, &form.current_password, &form.new_password, &device).await?;
-    Ok((StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, cookie(&app, "", Some(0))?)])))
+    Ok((StatusCode::NO_CONTENT, AppendHeaders(session_copy::forgotten(&app, cookie(&app, "", Some(0))?))))
 }
 
 /// Every browser in which the person is signed in.

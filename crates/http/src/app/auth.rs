@@ -19,6 +19,7 @@ use super::organizations::OrganizationSummary;
 use crate::body::Body;
 use crate::caller::{Signed, check_origin, client_address, session_cookie_name};
 use crate::problem::HttpProblem;
+use crate::session_copy;
 use crate::state::App;
 
 /// How long a browser keeps the cookie of a person who wants to be remembered, in seconds: the
@@ -201,19 +202,23 @@ async fn sign_in(
 #[utoipa::path(post, path = "/api/auth/sign-out", tag = "auth", responses((status = 204)))]
 async fn sign_out(State(app): State<App>, Signed(principal): Signed) -> Result<impl IntoResponse, HttpProblem> {
     app.identity.sign_out(&principal).await?;
-    Ok((StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, cookie(&app, "", Some(0))?)])))
+    Ok((StatusCode::NO_CONTENT, AppendHeaders(session_copy::forgotten(&app, cookie(&app, "", Some(0))?))))
 }
 
 fn session_cookie(app: &App, signed_in: &SignedIn) -> Result<HeaderValue, Problem> {
     cookie(app, &signed_in.token, signed_in.persistent.then_some(COOKIE_SECONDS))
 }
 
-/// The `Set-Cookie` value; without an age the cookie ends with the browser.
+/// The `Set-Cookie` value of the session; without an age the cookie ends with the browser.
 pub(crate) fn cookie(app: &App, token: &str, max_age: Option<u64>) -> Result<HeaderValue, Problem> {
+    cookie_of(app, session_cookie_name(app), token, max_age)
+}
+
+/// The `Set-Cookie` value of one of our cookies.
+pub(crate) fn cookie_of(app: &App, name: &str, value: &str, max_age: Option<u64>) -> Result<HeaderValue, Problem> {
     let age = max_age.map(|seconds| format!("; Max-Age={seconds}")).unwrap_or_default();
     let secure = if app.site.is_https() { "; Secure" } else { "" };
-    let name = session_cookie_name(app);
-    HeaderValue::from_str(&format!("{name}={token}; Path=/; HttpOnly; SameSite=Lax{secure}{age}"))
+    HeaderValue::from_str(&format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{age}"))
         .map_err(Problem::internal)
 }
 

@@ -14,6 +14,7 @@ use tower::ServiceExt;
 pub struct Client {
     router: Router,
     cookie: Option<String>,
+    copy: Option<String>,
     headers: Vec<(&'static str, String)>,
     peer: std::net::SocketAddr,
 }
@@ -56,6 +57,7 @@ impl Client {
         Self {
             router,
             cookie: None,
+            copy: None,
             headers: vec![("origin", "http://localhost:3000".into()), ("host", "localhost:3000".into())],
             peer: ([127, 0, 0, 1], 4711).into(),
         }
@@ -66,6 +68,7 @@ impl Client {
         Self {
             router,
             cookie: None,
+            copy: None,
             headers: vec![("authorization", format!("Bearer {key}"))],
             peer: ([127, 0, 0, 1], 4711).into(),
         }
@@ -74,6 +77,11 @@ impl Client {
     /// The session's token.
     pub fn cookie(&self) -> Option<&str> {
         self.cookie.as_deref()
+    }
+
+    /// The copy of the session beside it.
+    pub fn copy(&self) -> Option<&str> {
+        self.copy.as_deref()
     }
 
     /// The same with another or one more header.
@@ -122,8 +130,13 @@ impl Client {
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         for set in parts.headers.get_all(header::SET_COOKIE) {
-            let (_, value) = set.to_str().unwrap().split(';').next().unwrap().split_once('=').unwrap();
-            self.cookie = Some(value.to_owned()).filter(|value| !value.is_empty());
+            let (name, value) = set.to_str().unwrap().split(';').next().unwrap().split_once('=').unwrap();
+            let value = Some(value.to_owned()).filter(|value| !value.is_empty());
+            match name {
+                "tale_session" | "__Host-tale_session" => self.cookie = value,
+                "tale_session_copy" => self.copy = value,
+                other => panic!("an unknown cookie {other}"),
+            }
         }
         Answer { status: parts.status, headers: parts.headers, bytes }
     }
@@ -142,7 +155,8 @@ impl Client {
             request = request.header(*name, value);
         }
         if let Some(cookie) = &self.cookie {
-            request = request.header(header::COOKIE, format!("tale_session={cookie}"));
+            let copy = self.copy.as_ref().map(|copy| format!("; tale_session_copy={copy}")).unwrap_or_default();
+            request = request.header(header::COOKIE, format!("tale_session={cookie}{copy}"));
         }
         self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap()
     }

@@ -13,6 +13,7 @@ mod identity;
 mod metrics;
 mod providers;
 mod rights;
+mod session_copy;
 mod shares;
 mod stage;
 mod world;

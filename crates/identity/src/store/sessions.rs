@@ -218,3 +218,30 @@ pub(crate) async fn sweep(conn: &mut PgConnection, now: DateTime<Utc>) -> Result
     let done = sqlx::query("DELETE FROM app.sessions WHERE expires_at <= $1").bind(now).execute(conn).await?;
     Ok(done.rows_affected())
 }
+
+/// Most idle sessions that end in one transaction.
+pub(crate) const IDLE_SLICE: usize = 500;
+
+/// Ends up to [`IDLE_SLICE`] sessions that were not used after `used_before` and have not expired.
+/// There is no index over the last use, because every use would have to keep it: this reads the table,
+/// which has a row for each signed-in browser.
+pub(crate) async fn end_idle(
+    conn: &mut PgConnection,
+    used_before: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> Result<Vec<(SessionId, UserId)>, sqlx::Error> {
+    sqlx::query_as(
+        "WITH idle AS (
+             SELECT id FROM app.sessions
+              WHERE last_used_at <= $1 AND expires_at > $2
+              LIMIT $3
+                FOR UPDATE SKIP LOCKED)
+         DELETE FROM app.sessions s USING idle WHERE s.id = idle.id
+         RETURNING s.id, s.user_id",
+    )
+    .bind(used_before)
+    .bind(now)
+    .bind(IDLE_SLICE as i64)
+    .fetch_all(conn)
+    .await
+}

@@ -4,6 +4,7 @@
 mod keys;
 mod members;
 mod preferences;
+mod session_copies;
 mod sessions;
 mod setup;
 mod sign_in;

@@ -1,8 +1,10 @@
 //! Sign-in and the lockout, in simulated time.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tale_core::Code;
+use tale_core::crypto::{hex_of, hmac_sha256};
 use tale_identity::lockout::{Charge, Counter, LoginPolicy};
 use tale_identity::password::HashCost;
 use tale_identity::{IdentityConfig, Role};
@@ -142,26 +144,95 @@ async fn a_full_hash_line_is_busy_and_charges_nobody() {
     assert_eq!(usize::try_from(charged).unwrap(), 12 - busy);
 }
 
+/// What the log holds of whom failed sign-ins named and where they came from.
+type Claimed = (Option<String>, Option<String>, Option<String>, Option<String>);
+
+async fn claimed(world: &World, org: tale_core::ids::OrgId) -> Vec<Claimed> {
+    sqlx::query_as(
+        "SELECT actor_email, actor_email_hash, ip_address, ip_address_hash FROM app.audit_entries
+          WHERE org_id = $1 AND action = 'auth.sign_in_failed' ORDER BY id",
+    )
+    .bind(org)
+    .fetch_all(&world.db.app)
+    .await
+    .unwrap()
+}
+
 #[tokio::test]
 async fn failed_sign_ins_are_pseudonymized_with_a_pepper() {
-    let config =
-        IdentityConfig { audit_pepper: Some("a pepper of some length".to_owned().into()), ..IdentityConfig::default() };
+    let pepper = "a pepper of some length";
+    let config = IdentityConfig { audit_pepper: Some(pepper.into()), ..IdentityConfig::default() };
     let world = World::with(config).await;
     let owner = world.owner().await;
-    let _ = world.sign_in("owner@acme.test", "Wrong-Kettle-42").await;
-    let details: serde_json::Value = sqlx::query_scalar(
-        "SELECT details FROM app.audit_entries WHERE org_id = $1 AND action = 'auth.sign_in_failed'",
+    for (email, client) in [
+        ("owner@acme.test", "203.0.113.9"),
+        (" Owner@ACME.test ", "203.0.113.200"),
+        ("owner@acme.test", "2001:db8:1:2:3::4"),
+    ] {
+        let _ = world.sign_in_from(email, "Wrong-Kettle-42", client).await;
+    }
+    // Whoever has the pepper finds an address again.
+    let hash = |text: &str| Some(hex_of(&hmac_sha256(pepper.as_bytes(), text.as_bytes())));
+    let email = hash("owner@acme.test");
+    let (v4, v6) = (hash("203.0.113.0/24"), hash("2001:db8:1:2::/64"));
+    assert_eq!(
+        claimed(&world, owner.org).await,
+        [(None, email.clone(), None, v4.clone()), (None, email.clone(), None, v4), (None, email, None, v6)]
+    );
+    let dump: String = sqlx::query_scalar(
+        "SELECT string_agg(e::text, '') FROM app.audit_entries e WHERE action = 'auth.sign_in_failed'",
     )
-    .bind(owner.org)
     .fetch_one(&world.db.app)
     .await
     .unwrap();
-    assert_eq!(details["actorEmailHash"].as_str().map(str::len), Some(64));
-    assert_eq!(details["networkHash"].as_str().map(str::len), Some(64));
-    assert!(!details.to_string().contains("acme.test") && !details.to_string().contains("203.0.113"));
+    assert!(!dump.contains("acme.test") && !dump.contains("203.0.113") && !dump.contains("2001:db8"));
     let networks: Vec<String> =
         sqlx::query_scalar("SELECT network FROM app.login_attempts").fetch_all(&world.db.app).await.unwrap();
     assert!(networks.iter().all(|network| network == "*" || network.len() == 64));
+}
+
+/// Keeps the `[SECURITY]` lines of the thread.
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl tracing::field::Visit for Lines {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        let text = format!("{value:?}");
+        if field.name() == "message" && text.contains("[SECURITY]") {
+            self.0.lock().unwrap().push(text);
+        }
+    }
+}
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.is_event()
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut Lines(self.0.clone()));
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test]
+async fn without_a_pepper_they_are_plain_and_one_line_warns_at_start() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let listening = tracing::subscriber::set_default(Lines(lines.clone()));
+    let world = World::new().await;
+    assert_eq!(lines.lock().unwrap().len(), 1, "before anybody failed");
+    let owner = world.owner().await;
+    for email in ["owner@acme.test", "OWNER@acme.test"] {
+        let _ = world.sign_in(email, "Wrong-Kettle-42").await;
+    }
+    assert_eq!(lines.lock().unwrap().len(), 1);
+    drop(listening);
+    let plain = (Some("owner@acme.test".to_owned()), None, Some("203.0.113.0/24".to_owned()), None);
+    assert_eq!(claimed(&world, owner.org).await, [plain.clone(), plain]);
 }
 
 #[tokio::test]
