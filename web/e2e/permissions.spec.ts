@@ -32,6 +32,7 @@ test('a member sees their own settings only, and every other page says why it is
 	for (const [path, title] of [
 		['organization', 'Organization'],
 		['members', 'Members'],
+		['trusted-headers', 'Trusted headers'],
 		['providers', 'AI providers'],
 		['api/rest', 'API keys'],
 		['data-residency', 'Data residency']

@@ -14,6 +14,7 @@ const PAGES = [
 	'settings/personalization',
 	'settings/organization',
 	'settings/members',
+	'settings/trusted-headers',
 	'settings/providers',
 	'settings/api/rest',
 	'settings/data-residency'

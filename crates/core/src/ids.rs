@@ -56,6 +56,8 @@ id_types! {
     SessionId,
     /// An API key.
     ApiKeyId,
+    /// A key with which a reverse proxy signs people in.
+    TrustedKeyId,
     /// A chat.
     ThreadId,
     /// A message of a chat.

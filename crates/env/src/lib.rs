@@ -28,6 +28,6 @@ pub use reader::{EnvProblem, EnvProblems, EnvSource, MapEnv, Severity};
 pub use registry::{Role, Section, Var};
 pub use settings::{
     ConfigFileSettings, DatabaseSettings, ObjectStoreSettings, ReportSettings, SecretSettings, Settings, SiteSettings,
-    report_settings, secret_values,
+    TrustedHeaderNames, report_settings, secret_values,
 };
 pub use words::Lang;

@@ -37,6 +37,8 @@ pub struct Settings {
     pub session_idle_timeout: Option<Duration>,
     /// How long a request may reuse its session from a signed cookie; `None` = not at all (DCF-192).
     pub session_cookie_cache: Option<Duration>,
+    /// Names of the headers by which a reverse proxy signs people in (DCF-170).
+    pub trusted_headers: TrustedHeaderNames,
     /// Pepper of audit pseudonyms (SIN-8).
     pub audit_pepper: Option<SecretString>,
     /// Jobs at the same time per process.
@@ -73,6 +75,34 @@ impl SiteSettings {
     #[must_use]
     pub fn is_https(&self) -> bool {
         self.url.scheme() == "https"
+    }
+}
+
+/// Names of the headers by which a reverse proxy signs people in. `Default` is what an empty environment
+/// means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedHeaderNames {
+    /// Carries the organization's key when `Authorization` cannot be used.
+    pub secret: String,
+    /// Carries the address of the person.
+    pub email: String,
+    /// Carries the display name.
+    pub name: String,
+    /// Carries the role.
+    pub role: String,
+    /// Carries team names, which are ignored.
+    pub teams: String,
+}
+
+impl Default for TrustedHeaderNames {
+    fn default() -> Self {
+        Self {
+            secret: "Remote-Internal-Secret".to_owned(),
+            email: "Remote-Email".to_owned(),
+            name: "Remote-Name".to_owned(),
+            role: "Remote-Role".to_owned(),
+            teams: "Remote-Teams".to_owned(),
+        }
     }
 }
 
@@ -156,6 +186,7 @@ impl Settings {
         let port = env.integer(&var::PORT);
         let allow_private_provider_hosts = env.switch(&var::TALE_ALLOW_PRIVATE_PROVIDER_HOSTS).unwrap_or(false);
         let allow_open_sign_up = env.switch(&var::TALE_ALLOW_OPEN_SIGN_UP).unwrap_or(false);
+        let trusted_headers = read_trusted_headers(&mut env);
         let web_dir = env.text(&var::TALE_WEB_DIR).map(PathBuf::from);
         let data_dir = env.text(&var::TALE_DATA_DIR).map(PathBuf::from);
         let metrics_token = env.text(&var::METRICS_BEARER_TOKEN).map(SecretString::from);
@@ -172,6 +203,7 @@ impl Settings {
                 setup_token,
                 session_idle_timeout: idle_minutes.map(|minutes| Duration::from_secs(minutes * 60)),
                 session_cookie_cache: cache_seconds.map(Duration::from_secs),
+                trusted_headers: trusted_headers?,
                 audit_pepper,
                 worker_concurrency: usize::try_from(worker_concurrency?).ok()?,
                 shutdown_drain: Duration::from_millis(drain_ms?),
@@ -241,6 +273,13 @@ fn read_site(env: &mut EnvReader<'_>) -> Option<SiteSettings> {
         env.text(&var::HOST).and_then(|host| Url::parse(&format!("https://{host}")).ok())
     };
     Some(SiteSettings { url: url?, additional })
+}
+
+fn read_trusted_headers(env: &mut EnvReader<'_>) -> Option<TrustedHeaderNames> {
+    let (secret, email) = (env.text(&var::TRUSTED_SECRET_HEADER), env.text(&var::TRUSTED_EMAIL_HEADER));
+    let (name, role) = (env.text(&var::TRUSTED_NAME_HEADER), env.text(&var::TRUSTED_ROLE_HEADER));
+    let teams = env.text(&var::TRUSTED_TEAMS_HEADER);
+    Some(TrustedHeaderNames { secret: secret?, email: email?, name: name?, role: role?, teams: teams? })
 }
 
 fn read_secrets(env: &mut EnvReader<'_>) -> Option<SecretSettings> {
@@ -375,6 +414,7 @@ mod tests {
         assert_eq!((settings.worker_concurrency, settings.port), (5, 3005));
         assert_eq!(settings.database.app_pool_max, 10);
         assert!(settings.object_store.path_style && settings.organization_creators.is_none());
+        assert_eq!(settings.trusted_headers, TrustedHeaderNames::default());
     }
 
     #[test]
@@ -448,6 +488,27 @@ mod tests {
         assert_eq!(with(&[("TALE_ORGANIZATION_CREATORS", "")]).unwrap().organization_creators, Some(Vec::new()));
         let some = with(&[("TALE_ORGANIZATION_CREATORS", "A@b.example; c@d.example")]).unwrap();
         assert_eq!(some.organization_creators.unwrap(), ["a@b.example", "c@d.example"]);
+    }
+
+    #[test]
+    fn sign_up_stays_open_for_exactly_one_word() {
+        let open = |word| with(&[("TALE_ALLOW_OPEN_SIGN_UP", word)]).unwrap().allow_open_sign_up;
+        assert!(open("true"));
+        for word in ["", "1", "yes", "TRUE", "on"] {
+            assert!(!open(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_short_pepper_is_none() {
+        let pepper = |text| with(&[("TALE_AUDIT_PEPPER", text)]).unwrap().audit_pepper.is_some();
+        assert!(pepper("0123456789abcdef") && !pepper("0123456789abcde") && !pepper(""));
+    }
+
+    #[test]
+    fn header_names_are_the_operators() {
+        let names = with(&[("TRUSTED_EMAIL_HEADER", "X-Forwarded-Email")]).unwrap().trusted_headers;
+        assert_eq!((names.email.as_str(), names.role.as_str()), ("X-Forwarded-Email", "Remote-Role"));
     }
 
     #[test]

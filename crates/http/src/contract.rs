@@ -118,7 +118,8 @@ fn refusals() -> Value {
 /// Adds to one operation what its door does for all.
 fn complete(path: &str, method: &str, operation: &mut Value) {
     let by_key = path.starts_with("/api/v1");
-    let browser = path.starts_with("/api/app") || path.starts_with("/api/auth") || path == "/events";
+    let browser =
+        ["/api/app", "/api/auth", "/api/trusted-headers", "/events"].iter().any(|door| path.starts_with(door));
     let name = camel(operation["operationId"].as_str().unwrap_or_default(), browser.then_some("app"));
     operation["operationId"] = json!(name);
     for tag in list(operation, "tags").iter_mut().filter(|_| browser) {
@@ -128,8 +129,14 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
     if !by_key && !browser {
         return;
     }
-    let signed_out =
-        ["/api/app/session", "/api/app/setup", "/api/auth/sign-in/email", "/api/auth/sign-up/email"].contains(&path);
+    let signed_out = [
+        "/api/app/session",
+        "/api/app/setup",
+        "/api/auth/sign-in/email",
+        "/api/auth/sign-up/email",
+        "/api/trusted-headers/authenticate",
+    ]
+    .contains(&path);
     if by_key {
         operation["security"] = json!([{ "key": [] }]);
         let slug = json!({

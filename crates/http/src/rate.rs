@@ -121,6 +121,8 @@ pub struct Limits {
     pub reindex: Lane<Uuid>,
     /// Failed key authentication, per source network.
     pub failed_keys: Lane<String>,
+    /// Refused keys of reverse proxies, per source network.
+    pub failed_hand_offs: Lane<String>,
     /// Keys that pass while their network's failed attempts are used up.
     pub known_keys: KnownKeys,
 }
@@ -133,7 +135,8 @@ impl Limits {
             door: Lane::new(120, 200, clock.clone()),
             starting_work: Lane::new(20, 40, clock.clone()),
             reindex: Lane::new(10, 10, clock.clone()),
-            failed_keys: Lane::new(20, 40, clock),
+            failed_keys: Lane::new(20, 40, clock.clone()),
+            failed_hand_offs: Lane::new(20, 40, clock),
             known_keys: KnownKeys::default(),
         }
     }

@@ -9,7 +9,7 @@ use tale_chat::Chat;
 use tale_core::clock::SharedClock;
 use tale_core::page::CursorSigner;
 use tale_db::hints::HintHub;
-use tale_env::SiteSettings;
+use tale_env::{SiteSettings, TrustedHeaderNames};
 use tale_identity::Identity;
 use tale_knowledge::Knowledge;
 use tale_models::Models;
@@ -34,6 +34,8 @@ struct Inner {
 pub struct AppParts {
     /// Origins of the deployment.
     pub site: SiteSettings,
+    /// Names of the headers by which a reverse proxy signs people in.
+    pub trusted_headers: TrustedHeaderNames,
     /// The clock.
     pub clock: SharedClock,
     /// Accounts, sessions, organizations, keys.

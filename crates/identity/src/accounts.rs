@@ -12,7 +12,7 @@ use crate::organizations::OrganizationView;
 use crate::password::{PasswordPolicy, Verdict};
 use crate::permissions::Role;
 use crate::service::{Device, Identity};
-use crate::sessions::{SignedIn, SignedInPerson};
+use crate::sessions::{Method, SignedIn, SignedInPerson};
 use crate::store;
 use crate::trail::{self, Change};
 
@@ -135,11 +135,11 @@ impl Identity {
         if store::accounts::any(&mut tx).await? {
             return Err(setup_done());
         }
-        let user = self.insert_account(&mut tx, &email, &name, &hash).await?.ok_or_else(setup_done)?;
+        let user = self.insert_account(&mut tx, &email, &name, Some(&hash)).await?.ok_or_else(setup_done)?;
         let org = self.insert_organization(&mut tx, &organization_name, user).await?;
         store::accounts::set_last_org(&mut tx, user, org.id).await?;
         let person = SignedInPerson { id: user, name: &name, email: &email };
-        let signed_in = self.make_session(&mut tx, person, Some(org.id), true, device).await?;
+        let signed_in = self.make_session(&mut tx, person, Some(org.id), Method::Password, true, device).await?;
         let change = Change::account("auth.signed_in").on("user", user).with("setup", true);
         trail::in_every_org(&mut tx, self.now(), user, &Actor::User { id: user }, &change).await?;
         tx.commit().await?;
@@ -168,11 +168,11 @@ impl Identity {
         if !open && store::accounts::any(&mut tx).await? {
             return Err(sign_up_closed());
         }
-        let user = self.insert_account(&mut tx, &email, &name, &hash).await?.ok_or_else(|| {
+        let user = self.insert_account(&mut tx, &email, &name, Some(&hash)).await?.ok_or_else(|| {
             Problem::new(Code::EmailTaken, "This e-mail address has an account already. Sign in instead.")
         })?;
         let person = SignedInPerson { id: user, name: &name, email: &email };
-        let signed_in = self.make_session(&mut tx, person, None, true, device).await?;
+        let signed_in = self.make_session(&mut tx, person, None, Method::Password, true, device).await?;
         let change = Change::account("account.signed_up").on("user", user);
         trail::in_every_org(&mut tx, self.now(), user, &Actor::User { id: user }, &change).await?;
         tx.commit().await?;
@@ -298,23 +298,18 @@ impl Identity {
         self.0.hasher.hash(turn, password).await
     }
 
-    /// Adds an account whose address counts as verified; `None` when the address has one (ACC-5).
+    /// Adds an account whose address counts as verified, without a password when there is no `hash`; `None`
+    /// when the address has one (ACC-5).
     pub(crate) async fn insert_account(
         &self,
         conn: &mut PgConnection,
         email: &str,
         name: &str,
-        hash: &str,
+        hash: Option<&str>,
     ) -> Result<Option<UserId>, Problem> {
         let id = UserId::new();
-        let new = store::accounts::NewAccount {
-            id,
-            email,
-            name,
-            email_verified: true,
-            password_hash: Some(hash),
-            at: self.now(),
-        };
+        let new =
+            store::accounts::NewAccount { id, email, name, email_verified: true, password_hash: hash, at: self.now() };
         Ok(store::accounts::insert(conn, &new).await?.then_some(id))
     }
 

@@ -7,6 +7,8 @@ use tale_core::crypto::{random_token, sha256};
 const PREFIX: &str = "tale_";
 /// Kind letter of a personal key.
 const PERSONAL: char = 'u';
+/// Kind letter of a key of a reverse proxy.
+const TRUSTED_HEADERS: char = 'h';
 const BODY: usize = 43;
 const CHECK: usize = 6;
 /// Length of a whole key.
@@ -35,7 +37,17 @@ impl std::fmt::Debug for NewKey {
 /// Makes a personal key.
 #[must_use]
 pub fn personal() -> NewKey {
-    let head = format!("{PREFIX}{PERSONAL}_{}", random_token(32));
+    make(PERSONAL)
+}
+
+/// Makes a key with which a reverse proxy signs people in.
+#[must_use]
+pub fn trusted_headers() -> NewKey {
+    make(TRUSTED_HEADERS)
+}
+
+fn make(kind: char) -> NewKey {
+    let head = format!("{PREFIX}{kind}_{}", random_token(32));
     let secret = format!("{head}{}", checksum(&head));
     NewKey {
         hash: sha256(secret.as_bytes()),
@@ -45,14 +57,24 @@ pub fn personal() -> NewKey {
     }
 }
 
-/// The stored digest of a key as a client sent it; `None` when it cannot be a key of ours.
+/// The stored digest of a personal key as a client sent it; `None` when it cannot be one of ours.
 #[must_use]
 pub fn digest(secret: &str) -> Option<[u8; 32]> {
+    digest_of(PERSONAL, secret)
+}
+
+/// The same of a key of a reverse proxy.
+#[must_use]
+pub fn trusted_headers_digest(secret: &str) -> Option<[u8; 32]> {
+    digest_of(TRUSTED_HEADERS, secret)
+}
+
+fn digest_of(kind: char, secret: &str) -> Option<[u8; 32]> {
     if secret.len() != KEY_LENGTH || !secret.is_ascii() {
         return None;
     }
     let (head, check) = secret.split_at(KEY_LENGTH - CHECK);
-    let rest = head.strip_prefix(PREFIX)?.strip_prefix(PERSONAL)?.strip_prefix('_')?;
+    let rest = head.strip_prefix(PREFIX)?.strip_prefix(kind)?.strip_prefix('_')?;
     let urlsafe = rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
     (urlsafe && check == checksum(head)).then(|| sha256(secret.as_bytes()))
 }
@@ -82,6 +104,8 @@ mod tests {
         assert_eq!((key.first.len(), key.last.len()), (12, 4));
         assert!(!format!("{key:?}").contains(&key.secret[12..]));
         assert_ne!(personal().secret, key.secret);
+        assert_eq!(trusted_headers_digest(&key.secret), None, "each kind opens its own door only");
+        assert_eq!(digest(&trusted_headers().secret), None);
     }
 
     #[test]

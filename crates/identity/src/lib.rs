@@ -24,6 +24,7 @@ pub mod sessions;
 pub mod sign_in;
 mod store;
 mod trail;
+pub mod trusted_headers;
 
 pub use caller::{Caller, SessionPrincipal, Via};
 pub use config::IdentityConfig;

@@ -172,7 +172,7 @@ impl Identity {
         self.relock(&mut tx, caller, Capability::MembersManage).await?;
         let added = match (known, fresh) {
             (Some(user), _) => Added { user, created: false },
-            (None, Some((name, hash))) => match self.insert_account(&mut tx, &email, &name, &hash).await? {
+            (None, Some((name, hash))) => match self.insert_account(&mut tx, &email, &name, Some(&hash)).await? {
                 Some(user) => Added { user, created: true },
                 // Somebody made the account while the password was hashed; that one is reused.
                 None => Added {

@@ -65,6 +65,22 @@ pub struct SessionView {
     pub last_used_at: DateTime<Utc>,
 }
 
+/// How a session began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Password,
+    TrustedHeaders,
+}
+
+impl Method {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Password => "password",
+            Self::TrustedHeaders => "trusted-headers",
+        }
+    }
+}
+
 /// The person a new session is for.
 pub(crate) struct SignedInPerson<'a> {
     pub(crate) id: UserId,
@@ -318,6 +334,7 @@ impl Identity {
         conn: &mut PgConnection,
         person: SignedInPerson<'_>,
         active_org: Option<OrgId>,
+        method: Method,
         persistent: bool,
         device: &Device,
     ) -> Result<SignedIn, Problem> {
@@ -330,6 +347,7 @@ impl Identity {
                 token_hash: &self.session_digest(&token),
                 user: person.id,
                 active_org,
+                method: method.text(),
                 user_agent: device.user_agent.as_deref(),
                 network: &device.client.network(),
                 at: now,

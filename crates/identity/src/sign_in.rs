@@ -9,7 +9,7 @@ use crate::lockout::{Charge, locked, remaining};
 use crate::password::{MAX_BYTES, Verdict};
 use crate::permissions::Role;
 use crate::service::{Device, Identity};
-use crate::sessions::{SignedIn, SignedInPerson};
+use crate::sessions::{Method, SignedIn, SignedInPerson};
 use crate::store;
 use crate::store::attempts::EVERYWHERE;
 use crate::trail::{self, Change};
@@ -67,7 +67,7 @@ impl Identity {
         }
         let org = landing_org(&mut tx, account.id, account.last_org_id).await?;
         let person = SignedInPerson { id: account.id, name: &account.name, email: &account.email };
-        let signed_in = self.make_session(&mut tx, person, org, credentials.remember, device).await?;
+        let signed_in = self.make_session(&mut tx, person, org, Method::Password, credentials.remember, device).await?;
         trail::in_every_org(
             &mut tx,
             self.now(),

@@ -7,3 +7,4 @@ pub(crate) mod members;
 pub(crate) mod organizations;
 pub(crate) mod preferences;
 pub(crate) mod sessions;
+pub(crate) mod trusted_headers;

@@ -253,6 +253,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let address = parts.listener.local_addr().map_err(StartError::other)?;
     let app = App::new(AppParts {
         site: settings.site.clone(),
+        trusted_headers: settings.trusted_headers.clone(),
         clock: clock.clone(),
         identity: identity.clone(),
         models,

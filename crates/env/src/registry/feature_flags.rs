@@ -12,7 +12,7 @@ const fn retention(name: &'static str, kind: Kind) -> Var {
 }
 
 const fn header(name: &'static str, default: &'static str) -> Var {
-    v(name, API, Kind::HeaderName).value(default).not_yet(Part::TrustedHeaders)
+    v(name, API, Kind::HeaderName).value(default)
 }
 
 const BOUND: Kind = Kind::Integer { min: 1, max: u64::MAX, unit: Unit::Plain };
@@ -56,35 +56,50 @@ pub const TALE_CONFIG_DIR: Var = v("TALE_CONFIG_DIR", BACKEND, Kind::Directory)
         "Racine des fichiers de configuration que les exploitants peuvent modifier : un dossier `default` pour l’installation.",
     );
 
+/// `TRUSTED_SECRET_HEADER`.
+pub const TRUSTED_SECRET_HEADER: Var = header("TRUSTED_SECRET_HEADER", "Remote-Internal-Secret").help(
+    "Header that carries the organization's key when Authorization cannot be used.",
+    "Header mit dem Schlüssel der Organisation, wenn Authorization nicht benutzbar ist.",
+    "En-tête qui porte la clé de l’organisation lorsque Authorization n’est pas utilisable.",
+);
+
+/// `TRUSTED_EMAIL_HEADER`.
+pub const TRUSTED_EMAIL_HEADER: Var = header("TRUSTED_EMAIL_HEADER", "Remote-Email").help(
+    "Header with the e-mail address that is signed in.",
+    "Header mit der E-Mail-Adresse, die angemeldet wird.",
+    "En-tête avec l’adresse e-mail qui est connectée.",
+);
+
+/// `TRUSTED_NAME_HEADER`.
+pub const TRUSTED_NAME_HEADER: Var = header("TRUSTED_NAME_HEADER", "Remote-Name").help(
+    "Header with the display name.",
+    "Header mit dem Anzeigenamen.",
+    "En-tête avec le nom affiché.",
+);
+
+/// `TRUSTED_ROLE_HEADER`.
+pub const TRUSTED_ROLE_HEADER: Var = header("TRUSTED_ROLE_HEADER", "Remote-Role").help(
+    "Header with the asserted role; the organization's ceiling caps it.",
+    "Header mit der behaupteten Rolle; die Obergrenze der Organisation deckelt sie.",
+    "En-tête avec le rôle annoncé ; le plafond de l’organisation le limite.",
+);
+
+/// `TRUSTED_TEAMS_HEADER`.
+pub const TRUSTED_TEAMS_HEADER: Var = header("TRUSTED_TEAMS_HEADER", "Remote-Teams").help(
+    "Header with team names. This release has no teams and ignores it.",
+    "Header mit Teamnamen. Diese Version hat keine Teams und beachtet ihn nicht.",
+    "En-tête avec les noms d’équipes. Cette version n’a pas d’équipes et l’ignore.",
+);
+
 pub(super) const FEATURE_FLAGS: &[Var] = &[
     TALE_ALLOW_PRIVATE_PROVIDER_HOSTS,
     TALE_ALLOW_OPEN_SIGN_UP,
     TALE_ORGANIZATION_CREATORS,
-    header("TRUSTED_SECRET_HEADER", "Remote-Internal-Secret").help(
-        "Header that carries the organization's key when Authorization cannot be used.",
-        "Header mit dem Schlüssel der Organisation, wenn Authorization nicht benutzbar ist.",
-        "En-tête qui porte la clé de l’organisation lorsque Authorization n’est pas utilisable.",
-    ),
-    header("TRUSTED_EMAIL_HEADER", "Remote-Email").help(
-        "Header with the e-mail address that is signed in.",
-        "Header mit der E-Mail-Adresse, die angemeldet wird.",
-        "En-tête avec l’adresse e-mail qui est connectée.",
-    ),
-    header("TRUSTED_NAME_HEADER", "Remote-Name").help(
-        "Header with the display name.",
-        "Header mit dem Anzeigenamen.",
-        "En-tête avec le nom affiché.",
-    ),
-    header("TRUSTED_ROLE_HEADER", "Remote-Role").help(
-        "Header with the asserted role; the organization's ceiling caps it.",
-        "Header mit der behaupteten Rolle; die Obergrenze der Organisation deckelt sie.",
-        "En-tête avec le rôle annoncé ; le plafond de l’organisation le limite.",
-    ),
-    header("TRUSTED_TEAMS_HEADER", "Remote-Teams").help(
-        "Header with team names; empty revokes the teams it granted.",
-        "Header mit Teamnamen; leer entzieht die damit vergebenen Teams.",
-        "En-tête avec les noms d’équipes ; vide, il retire les équipes qu’il avait accordées.",
-    ),
+    TRUSTED_SECRET_HEADER,
+    TRUSTED_EMAIL_HEADER,
+    TRUSTED_NAME_HEADER,
+    TRUSTED_ROLE_HEADER,
+    TRUSTED_TEAMS_HEADER,
     v("TALE_FILE_EVENTS", &[Role::Platform, Role::BackendApi, Role::All], Kind::Bool)
         .value("false")
         .not_yet(Part::ConfigFiles)

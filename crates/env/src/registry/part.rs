@@ -45,8 +45,6 @@ pub enum Part {
     SupportLink,
     /// A second factor.
     SecondFactor,
-    /// Trusted-header sign-in.
-    TrustedHeaders,
     /// Video links.
     Video,
     /// WebDAV.
@@ -157,11 +155,6 @@ impl Part {
                 "This release has no second factor.",
                 "Diese Version hat keinen zweiten Faktor.",
                 "Cette version n’a pas de second facteur.",
-            ),
-            Self::TrustedHeaders => words(
-                "This release has no trusted-header sign-in.",
-                "Diese Version hat keine Anmeldung über vertrauenswürdige Header.",
-                "Cette version n’a pas de connexion par en-têtes de confiance.",
             ),
             Self::Video => words(
                 "This release reads no video links.",

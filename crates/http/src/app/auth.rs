@@ -205,7 +205,7 @@ async fn sign_out(State(app): State<App>, Signed(principal): Signed) -> Result<i
     Ok((StatusCode::NO_CONTENT, AppendHeaders(session_copy::forgotten(&app, cookie(&app, "", Some(0))?))))
 }
 
-fn session_cookie(app: &App, signed_in: &SignedIn) -> Result<HeaderValue, Problem> {
+pub(crate) fn session_cookie(app: &App, signed_in: &SignedIn) -> Result<HeaderValue, Problem> {
     cookie(app, &signed_in.token, signed_in.persistent.then_some(COOKIE_SECONDS))
 }
 

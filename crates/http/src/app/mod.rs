@@ -18,6 +18,7 @@ pub mod providers;
 pub mod session;
 pub mod shares;
 pub mod transcription;
+pub mod trusted_headers;
 pub mod uploads;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -43,6 +44,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(composer::router())
         .merge(deferred::router())
         .merge(documents::router())
+        .merge(trusted_headers::router())
         .merge(uploads::router())
         .merge(events::router())
 }

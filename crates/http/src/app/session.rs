@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -9,6 +10,7 @@ use utoipa_axum::routes;
 
 use super::auth::{SessionUser, Visitor};
 use super::organizations::OrganizationSummary;
+use super::trusted_headers::names_somebody;
 use crate::caller::MaybeSigned;
 use crate::problem::HttpProblem;
 use crate::state::App;
@@ -31,6 +33,8 @@ struct Session {
     setup_token_required: bool,
     /// Whether the person may create organizations.
     can_create_organization: bool,
+    /// Whether a reverse proxy names the visitor, who is signed out, and may sign people in.
+    trusted_headers: bool,
     /// The release.
     version: &'static str,
     /// Whether this server runs the demo model.
@@ -48,8 +52,11 @@ async fn session(
     State(app): State<App>,
     MaybeSigned(principal): MaybeSigned,
     Visitor(device): Visitor,
+    headers: HeaderMap,
 ) -> Result<Json<Session>, HttpProblem> {
     let overview = app.identity.session_overview(principal.as_ref(), &device).await?;
+    let named = principal.is_none() && !overview.setup_required && names_somebody(&app, &headers);
+    let trusted_headers = named && app.identity.trusts_headers().await?;
     Ok(Json(Session {
         user: principal.map(|principal| SessionUser {
             id: principal.user.to_string(),
@@ -61,6 +68,7 @@ async fn session(
         setup_required: overview.setup_required,
         setup_token_required: overview.setup_token_required,
         can_create_organization: overview.can_create_organization,
+        trusted_headers,
         version: env!("CARGO_PKG_VERSION"),
         demo_available: app.demo.is_some(),
     }))

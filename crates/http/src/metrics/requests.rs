@@ -29,7 +29,7 @@ const METHODS: [&str; 17] = [
 const STATUSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Classes of the doors, longer ones before those they begin with.
-const BACKEND: [&str; 33] = [
+const BACKEND: [&str; 35] = [
     "/api/app/account",
     "/api/app/api-keys",
     "/api/app/catalogs",
@@ -46,9 +46,11 @@ const BACKEND: [&str; 33] = [
     "/api/app/search",
     "/api/app/session",
     "/api/app/setup",
+    "/api/app/trusted-headers",
     "/api/app/uploads",
     "/api/app",
     "/api/auth",
+    "/api/trusted-headers",
     "/api/tools",
     "/api/v1",
     "/api/control",

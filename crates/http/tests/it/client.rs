@@ -91,6 +91,12 @@ impl Client {
         self
     }
 
+    /// The same with a header once more.
+    pub fn and(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
     /// The same without a header.
     pub fn without(mut self, name: &'static str) -> Self {
         self.headers.retain(|(existing, _)| *existing != name);

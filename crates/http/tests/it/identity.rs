@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tale_identity::{Capability, IdentityConfig, Role};
 
 use crate::client::Client;
-use crate::world::World;
+use crate::world::{SITE, World};
 
 const PASSWORD: &str = "Blue-Kettle-42";
 
@@ -54,6 +54,7 @@ async fn setup_signs_the_owner_in() {
             "organizations",
             "setupRequired",
             "setupTokenRequired",
+            "trustedHeaders",
             "user",
             "version"
         ]
@@ -419,4 +420,16 @@ async fn a_known_key_works_on_while_its_network_guesses() {
     let mut guesser = stage.world.key("tale_u_nonsense").from("203.0.113.9");
     while guesser.get("/api/v1/me").await.status == 401 {}
     known.get("/api/v1/me").await.expect(200);
+}
+
+#[tokio::test]
+async fn an_empty_list_of_creators_lets_nobody_make_a_second_organization() {
+    let config = IdentityConfig { organization_creators: Some(Vec::new()), ..IdentityConfig::default() };
+    let world = World::with(config, SITE).await;
+    let mut owner = world.browser();
+    let form = json!({ "name": "Ada", "email": "ada@acme.test", "password": PASSWORD, "organizationName": "Acme" });
+    owner.post("/api/app/setup", form).await.expect(200);
+    let refused = owner.post("/api/app/organizations", json!({ "name": "Second" })).await;
+    assert_eq!(refused.refusal(), (403, "ORGANIZATION_CREATION_FORBIDDEN".into()));
+    assert_eq!(owner.get("/api/app/session").await.expect(200)["canCreateOrganization"], false);
 }

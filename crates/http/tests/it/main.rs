@@ -16,4 +16,5 @@ mod rights;
 mod session_copy;
 mod shares;
 mod stage;
+mod trusted_headers;
 mod world;

@@ -38,10 +38,12 @@ fn needs(method: &str, path: &str) -> Needs {
         | "session"
         | "setup"
         | "/api/auth/sign-in/email"
+        | "/api/trusted-headers/authenticate"
         | "/api/auth/sign-up/email" => Needs::Nothing,
         "/api/auth/sign-out" | "organizations" => Needs::Session,
         rest if rest.starts_with("account") => Needs::Session,
         "organizations/{id}" => Needs::Right(OrganizationManage),
+        rest if rest.starts_with("trusted-headers") => Needs::Right(OrganizationManage),
         "permissions" | "preferences" | "v1/me" => Needs::Membership,
         "members" if read => Needs::Right(MembersRead),
         rest if rest.ends_with("/transfer-ownership") => Needs::Right(OwnershipTransfer),

@@ -12,7 +12,7 @@ use tale_core::net::HostPolicy;
 use tale_core::page::CursorSigner;
 use tale_core::{Clock, ManualClock, Problem};
 use tale_db::hints::HintHub;
-use tale_env::{MapEnv, SiteSettings};
+use tale_env::{MapEnv, SiteSettings, TrustedHeaderNames};
 use tale_extract::ExtractProgram;
 use tale_http::rate::Limits;
 use tale_http::web::WebFiles;
@@ -136,6 +136,7 @@ impl World {
         tokio::spawn(hints.clone().run(db.app.clone(), stopping.clone()));
         let app = App::new(AppParts {
             site: SiteSettings { url: site.parse().unwrap(), additional: Vec::new() },
+            trusted_headers: TrustedHeaderNames::default(),
             clock: clock.clone(),
             identity,
             models,

@@ -25,6 +25,7 @@ pub(crate) struct NewSession<'a> {
     pub(crate) token_hash: &'a [u8; 32],
     pub(crate) user: UserId,
     pub(crate) active_org: Option<OrgId>,
+    pub(crate) method: &'a str,
     pub(crate) user_agent: Option<&'a str>,
     pub(crate) network: &'a str,
     pub(crate) at: DateTime<Utc>,
@@ -45,7 +46,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewSession<'_>) -> Res
     sqlx::query(
         "INSERT INTO app.sessions
              (id, token_hash, user_id, active_org_id, method, user_agent, network, created_at, last_used_at, renewed_at, expires_at)
-         VALUES ($1, $2, $3, $4, 'password', $5, $6, $7, $7, $7, $8)",
+         VALUES ($1, $2, $3, $4, $9, $5, $6, $7, $7, $7, $8)",
     )
     .bind(new.id)
     .bind(new.token_hash.as_slice())
@@ -55,6 +56,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewSession<'_>) -> Res
     .bind(new.network)
     .bind(new.at)
     .bind(new.expires_at)
+    .bind(new.method)
     .execute(conn)
     .await
     .map(drop)

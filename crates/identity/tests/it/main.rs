@@ -8,4 +8,5 @@ mod session_copies;
 mod sessions;
 mod setup;
 mod sign_in;
+mod trusted_headers;
 mod world;

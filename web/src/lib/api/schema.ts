@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 12a946e7fe1c3ceade81345e2e80daaefc63e6e6c53c5bae444c77a628236a17) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 9d8aa90871dab35951c9a84b9bff3985b049bc74886776b916ce57fd7bbf46b0) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -3840,6 +3840,190 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/app/trusted-headers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The settings, the live keys and the names of the headers. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TrustedHeaders"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/trusted-headers/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes a key, shown once. An organization has at most ten. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CreateTrustedKey"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CreatedTrustedKey"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/trusted-headers/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revokes a key for good. Sessions that it began go on. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/trusted-headers/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Switches the sign-in on or off and sets the highest role it gives. */
+        put: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TrustedHeaderSettings"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/app/uploads": {
         parameters: {
             query?: never;
@@ -4048,6 +4232,56 @@ export interface paths {
                         "application/json": components["schemas"]["Health"];
                     };
                 };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/trusted-headers/authenticate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Signs in whom the reverse proxy names in its headers and leads on to `redirect`, a path of this Tale.
+         *     A refusal leads to the sign-in page. For page loads, not for programs.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    redirect?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description To `redirect` with a session, or to the sign-in page */
+                303: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                /** @description Too many refused keys from this network */
+                429: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/html": string;
+                    };
+                };
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -5337,6 +5571,11 @@ export interface components {
             /** @description `indexing` or `skipped`. */
             status: string;
         };
+        /**
+         * @description A role that a header can give.
+         * @enum {string}
+         */
+        AssertableRole: "member" | "editor" | "developer" | "admin";
         /** @description A file on its way into a message. */
         AttachmentStatus: {
             /** @description Present when reading a failed file again may help. */
@@ -5549,6 +5788,11 @@ export interface components {
         CreateThreadRequest: {
             title?: string | null;
         };
+        /** @description A key to make. */
+        CreateTrustedKey: {
+            /** @description 1 to 64 characters. */
+            name: string;
+        };
         /** @description A file to upload. */
         CreateUploadRequest: {
             /** @description Its media type; may be empty. */
@@ -5578,6 +5822,15 @@ export interface components {
             key: string;
             /** @description Its name. */
             name: string;
+        };
+        /** @description A key just made. */
+        CreatedTrustedKey: {
+            /** Format: uuid */
+            id: string;
+            /** @description The whole key. Nothing shows it again. */
+            key: string;
+            /** @description Its first characters. */
+            tokenPrefix: string;
         };
         /** @description An access to a provider, without its secret. */
         Credential: {
@@ -5747,7 +6000,7 @@ export interface components {
              * @description Stable; the list only grows.
              * @enum {string}
              */
-            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "ORG_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "NOT_FOUND" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "BUSY" | "DRAINING";
+            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "ORG_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "NOT_FOUND" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TRUSTED_KEY_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "BUSY" | "DRAINING";
             /** @description Details for some codes, such as `issues`: a list of `{path, message}`. */
             data?: Record<string, never>;
             /** @description What is wrong and what to do, in English. */
@@ -5812,6 +6065,19 @@ export interface components {
             lastStatus?: string;
             /** @enum {string} */
             status: "idle";
+        };
+        /** @description The names of the headers, as the operator set them. */
+        HeaderNames: {
+            /** @description Carries the address of the person. */
+            email: string;
+            /** @description Carries the key. */
+            key: string;
+            /** @description Carries the display name. */
+            name: string;
+            /** @description Carries the role. */
+            role: string;
+            /** @description Reserved for team names; ignored. */
+            teams: string;
         };
         /** @description The web process lives. */
         Health: {
@@ -6473,6 +6739,8 @@ export interface components {
             setupRequired: boolean;
             /** @description Whether setup from this client needs the token from the server's log. */
             setupTokenRequired: boolean;
+            /** @description Whether a reverse proxy names the visitor, who is signed out, and may sign people in. */
+            trustedHeaders: boolean;
             user: components["schemas"]["SessionUser"] | null;
             /** @description The release. */
             version: string;
@@ -6725,6 +6993,46 @@ export interface components {
             current: components["schemas"]["TranscriptionModel"] | null;
             models: components["schemas"]["TranscriptionModel"][];
             pin: components["schemas"]["TranscriptionChoice"] | null;
+        };
+        /** @description The switch and the ceiling. */
+        TrustedHeaderSettings: {
+            /** @description Off refuses every key and revokes none. */
+            enabled: boolean;
+            /** @description The highest role that a header can give. */
+            maxAssertedRole: components["schemas"]["AssertableRole"];
+        };
+        /** @description What an organization allows a reverse proxy. */
+        TrustedHeaders: {
+            /** @description Whether its keys work. */
+            enabled: boolean;
+            headers: components["schemas"]["HeaderNames"];
+            /** @description The live keys, newest first. */
+            keys: components["schemas"]["TrustedKey"][];
+            /** @description The highest role that a header can give. */
+            maxAssertedRole: components["schemas"]["AssertableRole"];
+        };
+        /** @description A key of a reverse proxy. */
+        TrustedKey: {
+            /**
+             * Format: int64
+             * @description Milliseconds since 1970.
+             */
+            createdAt: number;
+            /**
+             * Format: uuid
+             * @description The person who made it; `null` when their account is gone.
+             */
+            createdBy: string | null;
+            /** Format: uuid */
+            id: string;
+            /**
+             * Format: int64
+             * @description Milliseconds since 1970; `null` when it never signed anybody in.
+             */
+            lastUsedAt: number | null;
+            name: string;
+            /** @description The first characters of the key. */
+            tokenPrefix: string;
         };
         /** @description Whether a link was ended. */
         Unshared: {

@@ -49,6 +49,7 @@ const BY_CODE: Record<string, Text> = {
 	DEFERRED_SEND_NOT_FOUND: m.problem_was_sent,
 	QUEUE_FULL: m.problem_queue_full,
 	TOO_MANY_ATTACHMENTS: m.problem_too_many_attachments,
+	TRUSTED_KEY_LIMIT: m.problem_trusted_key_limit,
 	BUSY: m.problem_busy,
 	DRAINING: m.problem_busy
 };

@@ -27,7 +27,7 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 		case 'apiKeys':
 			return [org('apiKeys')];
 		case 'organization':
-			return [keys.session];
+			return [keys.session, org('trustedHeaders')];
 		case 'preferences':
 			return [org('preferences')];
 		default:

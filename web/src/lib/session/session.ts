@@ -2,6 +2,7 @@
 import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
+import { holdHandOff } from '#lib/auth/hand-off.ts';
 import { paths } from '#lib/shell/paths.ts';
 import type { Permissions, Session } from '#lib/api/types.ts';
 
@@ -26,5 +27,6 @@ export function readSession(): Promise<Session> {
 /** Ends the session and loads the sign-in page anew, so that nothing that was read in it stays in memory. */
 export async function signOut(): Promise<void> {
 	await send(api.POST('/api/auth/sign-out'));
+	holdHandOff();
 	location.assign(paths.logIn());
 }

@@ -3,6 +3,7 @@ import Building2 from '@lucide/svelte/icons/building-2';
 import CodeXml from '@lucide/svelte/icons/code-xml';
 import Cpu from '@lucide/svelte/icons/cpu';
 import Database from '@lucide/svelte/icons/database';
+import ShieldCheck from '@lucide/svelte/icons/shield-check';
 import SlidersHorizontal from '@lucide/svelte/icons/sliders-horizontal';
 import UserRound from '@lucide/svelte/icons/user-round';
 import UsersRound from '@lucide/svelte/icons/users-round';
@@ -13,7 +14,14 @@ import type { Icon } from '#lib/ui/Icon.ts';
 
 export type SettingsGroup = 'personal' | 'organization' | 'advanced';
 export type SettingsSlug =
-	'account' | 'personalization' | 'organization' | 'members' | 'providers' | 'api/rest' | 'data-residency';
+	| 'account'
+	| 'personalization'
+	| 'organization'
+	| 'members'
+	| 'trusted-headers'
+	| 'providers'
+	| 'api/rest'
+	| 'data-residency';
 
 export interface SettingsPage {
 	slug: SettingsSlug;
@@ -59,6 +67,15 @@ export const SETTINGS: readonly SettingsPage[] = [
 		hint: m.settings_members_hint,
 		icon: UsersRound,
 		needs: 'members.manage',
+		roles: ['owner', 'admin']
+	},
+	{
+		slug: 'trusted-headers',
+		group: 'organization',
+		label: m.settings_trusted,
+		hint: m.settings_trusted_hint,
+		icon: ShieldCheck,
+		needs: 'organization.manage',
 		roles: ['owner', 'admin']
 	},
 	{

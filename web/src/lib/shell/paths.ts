@@ -10,6 +10,9 @@ export const paths = {
 	root: () => `${base}/`,
 	/** `next` is the address to open after signing in. */
 	logIn: (next?: string) => `${base}/log-in${next ? `?next=${encodeURIComponent(next)}` : ''}`,
+	/** Where a reverse proxy hands a visitor over; `next` as above. */
+	handOff: (next?: string) =>
+		`${base}/api/trusted-headers/authenticate${next ? `?redirect=${encodeURIComponent(next)}` : ''}`,
 	setup: () => `${base}/setup`,
 	createOrganization: () => `${base}/dashboard/create-organization`,
 	switching: (orgId: string) => `${base}/dashboard/switching?to=${encodeURIComponent(orgId)}`,

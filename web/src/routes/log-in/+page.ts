@@ -1,4 +1,5 @@
 import { redirect } from '@sveltejs/kit';
+import { mayHandOff, noteHandOff } from '#lib/auth/hand-off.ts';
 import { landing } from '#lib/session/landing.ts';
 import { readSession } from '#lib/session/session.ts';
 import { paths, safeNext } from '#lib/shell/paths.ts';
@@ -8,5 +9,13 @@ export async function load({ url }) {
 	const next = safeNext(url.searchParams.get('next'));
 	if (session.setupRequired) redirect(307, paths.setup());
 	if (session.user) redirect(307, next ?? landing(session));
-	return { next, idle: url.searchParams.get('reason') === 'idle' };
+	const idle = url.searchParams.get('reason') === 'idle';
+	const refused = url.searchParams.has('trusted_headers_error');
+	const handOff = session.trustedHeaders;
+	if (handOff && !idle && !refused && mayHandOff() && noteHandOff()) {
+		location.replace(paths.handOff(next));
+		// Nothing of the form shows while the browser leaves.
+		await new Promise(() => {});
+	}
+	return { next, idle, refused, handOff };
 }

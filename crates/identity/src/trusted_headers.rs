@@ -1,0 +1,383 @@
+//! Sign-in by the headers of a reverse proxy (spec 10, 14): an application that has signed its people in
+//! hands them to one organization. The key that the proxy sends decides the organization; the headers
+//! beside it say who the person is.
+//!
+//! Teams are not known here: what the proxy says about them is ignored.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use tale_core::ids::{OrgId, TrustedKeyId, UserId};
+use tale_core::{Actor, Code, Problem};
+use tale_db::hints::Topic;
+
+use crate::caller::Caller;
+use crate::fields;
+use crate::keys;
+use crate::permissions::{Capability, Role};
+use crate::service::{Device, Identity};
+use crate::sessions::{Method, SignedIn, SignedInPerson};
+use crate::store;
+use crate::store::trusted_headers::{PresentedRow, SettingsRow};
+use crate::trail::{self, Change};
+
+/// Most live keys of an organization.
+pub const MAX_KEYS: usize = 10;
+/// Longest name of a key.
+const MAX_NAME_CHARS: usize = 64;
+/// How sign-ins of this kind are named in the log.
+const SOURCE: &str = "trusted-headers";
+
+/// What an organization allows a proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedHeaders {
+    /// Whether its keys work.
+    pub enabled: bool,
+    /// The highest role that a header can give: member to admin.
+    pub max_role: Role,
+    /// The live keys, newest first.
+    pub keys: Vec<TrustedKey>,
+}
+
+/// A key as admins see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedKey {
+    /// The key.
+    pub id: TrustedKeyId,
+    /// Its name.
+    pub name: String,
+    /// Its first characters.
+    pub prefix: String,
+    /// Who made it, while they have an account.
+    pub created_by: Option<UserId>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it signed somebody in last.
+    pub last_used_at: Option<DateTime<Utc>>,
+}
+
+/// A key just made, with the secret that is shown once.
+#[derive(Clone)]
+pub struct CreatedTrustedKey {
+    /// The key.
+    pub id: TrustedKeyId,
+    /// The whole secret. Kept nowhere.
+    pub secret: String,
+    /// Its first characters.
+    pub prefix: String,
+}
+
+/// What a request of the proxy carries. A header that came more than once counts as absent: one of the
+/// two may be the visitor's own.
+#[derive(Clone, Default)]
+pub struct Assertion {
+    /// The key.
+    pub key: Option<String>,
+    /// The person's address.
+    pub email: Option<String>,
+    /// The person's display name.
+    pub name: Option<String>,
+    /// The person's role.
+    pub role: Option<String>,
+}
+
+/// What became of a hand-off. Whoever is refused is not told why.
+#[derive(Debug, Clone)]
+pub enum HandOff {
+    /// The person has a session.
+    SignedIn(SignedIn),
+    /// The key is missing, unknown, revoked or switched off.
+    KeyRefused,
+    /// The key is good, the person is not: no usable address, or an account without an enabled seat.
+    Refused,
+}
+
+/// The role that a header gives under a ceiling: what is no assertable role counts as member.
+fn given_role(asserted: Option<&str>, ceiling: Role) -> Role {
+    let asserted = asserted.and_then(|text| Role::parse(&text.trim().to_lowercase()));
+    asserted.filter(|role| assertable(*role)).unwrap_or(Role::Member).min(ceiling)
+}
+
+fn assertable(role: Role) -> bool {
+    !matches!(role, Role::Owner | Role::Disabled)
+}
+
+impl Identity {
+    /// The settings and the live keys.
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right.
+    pub async fn trusted_headers(&self, caller: &Caller) -> Result<TrustedHeaders, Problem> {
+        caller.require(Capability::OrganizationManage)?;
+        let mut conn = self.0.db.acquire().await?;
+        let settings = settings_of(&mut conn, caller.org).await?;
+        let keys = store::trusted_headers::keys(&mut conn, caller.org).await?;
+        let keys = keys
+            .into_iter()
+            .map(|key| TrustedKey {
+                id: key.id,
+                name: key.name,
+                prefix: key.prefix,
+                created_by: key.created_by,
+                created_at: key.created_at,
+                last_used_at: key.last_used_at,
+            })
+            .collect();
+        Ok(TrustedHeaders { enabled: settings.enabled, max_role: settings.max_role, keys })
+    }
+
+    /// Switches the sign-in on or off and sets its ceiling. Off refuses every key and revokes none.
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right, `INVALID_BODY` for a role that cannot be asserted.
+    pub async fn set_trusted_headers(&self, caller: &Caller, enabled: bool, max_role: Role) -> Result<(), Problem> {
+        caller.require(Capability::OrganizationManage)?;
+        if !assertable(max_role) {
+            return Err(Problem::invalid_field(
+                "maxAssertedRole",
+                "must be one of \"member\", \"editor\", \"developer\", \"admin\"",
+            ));
+        }
+        let mut tx = self.begin().await?;
+        store::members::lock(&mut tx, caller.org).await?;
+        let before = settings_of(&mut tx, caller.org).await?;
+        let now = self.now();
+        store::trusted_headers::set(&mut tx, caller.org, SettingsRow { enabled, max_role }, now).await?;
+        let state =
+            |row: SettingsRow| serde_json::json!({ "enabled": row.enabled, "maxAssertedRole": row.max_role.text() });
+        let change = Change::organization("trusted_headers.updated")
+            .on("organization", caller.org)
+            .with("previous", state(before))
+            .with("new", state(SettingsRow { enabled, max_role }));
+        trail::record(&mut tx, now, caller.org, &caller.actor(), &change).await?;
+        trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Makes a key.
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right, `INVALID_BODY`, `TRUSTED_KEY_LIMIT` for an eleventh one.
+    pub async fn create_trusted_key(&self, caller: &Caller, name: &str) -> Result<CreatedTrustedKey, Problem> {
+        caller.require(Capability::OrganizationManage)?;
+        let name = fields::short_text("name", name, MAX_NAME_CHARS)?;
+        let key = keys::trusted_headers();
+        let id = TrustedKeyId::new();
+        let now = self.now();
+        let mut tx = self.begin().await?;
+        store::members::lock(&mut tx, caller.org).await?;
+        if store::trusted_headers::keys(&mut tx, caller.org).await?.len() >= MAX_KEYS {
+            return Err(Problem::new(
+                Code::TrustedKeyLimit,
+                format!("An organization has at most {MAX_KEYS} keys. Revoke one that is not used any more."),
+            ));
+        }
+        let row = store::trusted_headers::NewKey {
+            id,
+            name: &name,
+            hash: &key.hash,
+            prefix: &key.first,
+            by: caller.user,
+            at: now,
+        };
+        store::trusted_headers::insert(&mut tx, caller.org, &row).await?;
+        let change = Change::organization("trusted_headers.key_created").on("trusted_key", id).named(&name);
+        trail::record(&mut tx, now, caller.org, &caller.actor(), &change).await?;
+        trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
+        tx.commit().await?;
+        Ok(CreatedTrustedKey { id, secret: key.secret, prefix: key.first })
+    }
+
+    /// Revokes a key for good. Sessions that it began go on.
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right, `TRUSTED_KEY_NOT_FOUND`.
+    pub async fn revoke_trusted_key(&self, caller: &Caller, id: TrustedKeyId) -> Result<(), Problem> {
+        caller.require(Capability::OrganizationManage)?;
+        let mut tx = self.begin().await?;
+        let now = self.now();
+        let name = store::trusted_headers::revoke(&mut tx, caller.org, id, now).await?.ok_or_else(|| {
+            Problem::new(Code::TrustedKeyNotFound, "This key does not exist, or it was revoked before.")
+        })?;
+        let change = Change::organization("trusted_headers.key_revoked").on("trusted_key", id).named(&name);
+        trail::record(&mut tx, now, caller.org, &caller.actor(), &change).await?;
+        trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Whether any organization of the deployment lets a proxy sign people in.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn trusts_headers(&self) -> Result<bool, Problem> {
+        let mut conn = self.0.db.acquire().await?;
+        Ok(store::trusted_headers::any_enabled(&mut conn).await?)
+    }
+
+    /// Signs in whom a proxy names (DCF-170, DCF-171). An address that the deployment does not know gets
+    /// an account and a seat; a member's role becomes the asserted one. Refusals are written to the log as
+    /// failed sign-ins.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn hand_off(&self, assertion: &Assertion, device: &Device) -> Result<HandOff, Problem> {
+        let email = assertion.email.as_deref().and_then(|text| fields::email(text).ok());
+        let presented = match assertion.key.as_deref().and_then(keys::trusted_headers_digest) {
+            Some(hash) => {
+                let mut conn = self.0.db.acquire().await?;
+                store::trusted_headers::presented(&mut conn, &hash).await?
+            }
+            None => None,
+        };
+        let Some(key) = presented else {
+            self.note_refusal(None, email.as_deref(), device, "key").await?;
+            return Ok(HandOff::KeyRefused);
+        };
+        if !key.live || !key.enabled {
+            let why = if key.live { "switched-off" } else { "revoked-key" };
+            self.note_refusal(Some(&key), email.as_deref(), device, why).await?;
+            return Ok(HandOff::KeyRefused);
+        }
+        let Some(email) = email else {
+            self.note_refusal(Some(&key), None, device, "email").await?;
+            return Ok(HandOff::Refused);
+        };
+        match self.seat(&key, &email, assertion, device).await? {
+            Some(signed_in) => Ok(HandOff::SignedIn(signed_in)),
+            None => {
+                self.note_refusal(Some(&key), Some(&email), device, "no-seat").await?;
+                Ok(HandOff::Refused)
+            }
+        }
+    }
+
+    /// Gives the person a session in the key's organization; `None` when they have no seat there.
+    async fn seat(
+        &self,
+        key: &PresentedRow,
+        email: &str,
+        assertion: &Assertion,
+        device: &Device,
+    ) -> Result<Option<SignedIn>, Problem> {
+        let role = given_role(assertion.role.as_deref(), key.max_role);
+        let now = self.now();
+        let mut tx = self.begin().await?;
+        store::members::lock(&mut tx, key.org_id).await?;
+        let (user, name) = match store::accounts::by_email(&mut tx, email).await? {
+            Some(account) => {
+                if !self.moved(&mut tx, key, account.id, role).await? {
+                    return Ok(None);
+                }
+                (account.id, account.name)
+            }
+            None => {
+                let local = || email.split('@').next().unwrap_or(email).to_owned();
+                let name = assertion.name.as_deref().and_then(|name| fields::person_name(name).ok());
+                let name = name.unwrap_or_else(local);
+                // Somebody who made the account at this moment has no seat here.
+                let Some(user) = self.insert_account(&mut tx, email, &name, None).await? else { return Ok(None) };
+                store::members::insert(&mut tx, key.org_id, user, role, now).await?;
+                let change = Change::members("member.added")
+                    .on("member", user)
+                    .named(email)
+                    .with("role", role.text())
+                    .with("accountCreated", true)
+                    .with("source", SOURCE)
+                    .with("key", key.name.as_str());
+                trail::record(&mut tx, now, key.org_id, &Actor::System, &change).await?;
+                trail::hint(&mut tx, key.org_id, Topic::Members, None).await?;
+                (user, name)
+            }
+        };
+        let person = SignedInPerson { id: user, name: &name, email };
+        let signed_in =
+            self.make_session(&mut tx, person, Some(key.org_id), Method::TrustedHeaders, false, device).await?;
+        store::accounts::set_last_org(&mut tx, user, key.org_id).await?;
+        store::trusted_headers::touch(&mut tx, key.org_id, key.id, now).await?;
+        let change =
+            Change::account("auth.signed_in").on("user", user).with("method", SOURCE).with("key", key.name.as_str());
+        trail::in_every_org(&mut tx, now, user, &Actor::User { id: user }, &change).await?;
+        tx.commit().await?;
+        Ok(Some(signed_in))
+    }
+
+    /// Moves a member to `role`; `false` when the person has no enabled seat. Owners, the creator and the
+    /// last admin stay what they are.
+    async fn moved(
+        &self,
+        tx: &mut PgConnection,
+        key: &PresentedRow,
+        user: UserId,
+        role: Role,
+    ) -> Result<bool, Problem> {
+        let Some(member) = store::members::get(tx, key.org_id, user).await? else { return Ok(false) };
+        if member.role == Role::Disabled {
+            return Ok(false);
+        }
+        let fixed = member.role == Role::Owner
+            || member.is_creator
+            || (member.role == Role::Admin
+                && role < Role::Admin
+                && store::members::other_admins(tx, key.org_id, user).await? == 0);
+        if fixed || member.role == role {
+            return Ok(true);
+        }
+        store::members::set_role(tx, key.org_id, user, role).await?;
+        let change = Change::members("member.role_changed")
+            .on("member", user)
+            .named(&member.email)
+            .changed("role", member.role.text(), role.text())
+            .with("source", SOURCE)
+            .with("key", key.name.as_str());
+        trail::record(tx, self.now(), key.org_id, &Actor::System, &change).await?;
+        trail::hint(tx, key.org_id, Topic::Members, None).await?;
+        Ok(true)
+    }
+
+    /// Writes a refused hand-off into the log of the key's organization, else of the deployment.
+    async fn note_refusal(
+        &self,
+        key: Option<&PresentedRow>,
+        email: Option<&str>,
+        device: &Device,
+        why: &'static str,
+    ) -> Result<(), Problem> {
+        let mut change = Change::account("auth.sign_in_failed")
+            .with("method", SOURCE)
+            .with("reason", why)
+            .failed(self.claimed(email, device));
+        if let Some(key) = key {
+            change = change.on("trusted_key", key.id).named(&key.name);
+        }
+        let mut conn = self.0.db.acquire().await?;
+        trail::record(&mut conn, self.now(), key.map(|key| key.org_id), &Actor::System, &change).await
+    }
+}
+
+async fn settings_of(conn: &mut PgConnection, org: OrgId) -> Result<SettingsRow, Problem> {
+    let stored = store::trusted_headers::settings(conn, org).await?;
+    Ok(stored.unwrap_or(SettingsRow { enabled: false, max_role: Role::Member }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_gives_no_more_than_the_ceiling_and_never_ownership() {
+        for (asserted, ceiling, given) in [
+            (Some("owner"), Role::Admin, Role::Member),
+            (Some("disabled"), Role::Admin, Role::Member),
+            (Some("admin"), Role::Editor, Role::Editor),
+            (Some(" Admin "), Role::Admin, Role::Admin),
+            (Some("editor"), Role::Admin, Role::Editor),
+            (Some("root"), Role::Admin, Role::Member),
+            (Some(""), Role::Admin, Role::Member),
+            (None, Role::Admin, Role::Member),
+            (Some("developer"), Role::Member, Role::Member),
+        ] {
+            assert_eq!(given_role(asserted, ceiling), given, "{asserted:?} under {ceiling}");
+        }
+    }
+}

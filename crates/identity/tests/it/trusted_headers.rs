@@ -1,0 +1,71 @@
+//! What the audit log says about sign-ins by a reverse proxy.
+
+use serde_json::Value;
+use tale_core::crypto::{hex_of, hmac_sha256};
+use tale_identity::trusted_headers::{Assertion, HandOff};
+use tale_identity::{IdentityConfig, Role};
+
+use crate::world::{World, device};
+
+fn assertion(key: Option<&str>, email: &str, role: &str) -> Assertion {
+    Assertion { key: key.map(str::to_owned), email: Some(email.to_owned()), name: None, role: Some(role.to_owned()) }
+}
+
+#[tokio::test]
+async fn sign_ins_moves_and_refusals_are_written_down() {
+    let pepper = "a pepper of some length";
+    let world = World::with(IdentityConfig { audit_pepper: Some(pepper.into()), ..IdentityConfig::default() }).await;
+    let owner = world.owner().await;
+    world.identity.set_trusted_headers(&owner.caller, true, Role::Admin).await.unwrap();
+    let key = world.identity.create_trusted_key(&owner.caller, "portal").await.unwrap();
+    let far = device("203.0.113.9");
+    let hand_off = async |key: Option<&str>, email: &str, role: &str| {
+        world.identity.hand_off(&assertion(key, email, role), &far).await.unwrap()
+    };
+    assert!(matches!(hand_off(Some(&key.secret), "zoe@acme.test", "editor").await, HandOff::SignedIn(_)));
+    assert!(matches!(hand_off(Some(&key.secret), "zoe@acme.test", "editor").await, HandOff::SignedIn(_)));
+    assert_eq!(world.audited(owner.org, "member.added").await, 1);
+    assert_eq!(world.audited(owner.org, "member.role_changed").await, 0);
+    assert!(matches!(hand_off(Some(&key.secret), "zoe@acme.test", "admin").await, HandOff::SignedIn(_)));
+    assert_eq!(world.audited(owner.org, "member.role_changed").await, 1);
+
+    let eve = world.stranger("eve@other.test", "Other").await;
+    assert!(matches!(hand_off(Some(&key.secret), "Eve@Other.test", "admin").await, HandOff::Refused));
+    world.identity.set_trusted_headers(&owner.caller, false, Role::Admin).await.unwrap();
+    assert!(matches!(hand_off(Some(&key.secret), "zoe@acme.test", "admin").await, HandOff::KeyRefused));
+    world.identity.revoke_trusted_key(&owner.caller, key.id).await.unwrap();
+    assert!(matches!(hand_off(Some(&key.secret), "zoe@acme.test", "admin").await, HandOff::KeyRefused));
+    let failed: Vec<(Value, Option<String>, Option<String>)> = sqlx::query_as(
+        "SELECT details, actor_email, actor_email_hash FROM app.audit_entries
+          WHERE org_id = $1 AND action = 'auth.sign_in_failed' ORDER BY id",
+    )
+    .bind(owner.org)
+    .fetch_all(&world.db.app)
+    .await
+    .unwrap();
+    let reasons: Vec<&str> = failed.iter().map(|(details, ..)| details["reason"].as_str().unwrap()).collect();
+    assert_eq!(reasons, ["no-seat", "switched-off", "revoked-key"]);
+    let hash = hex_of(&hmac_sha256(pepper.as_bytes(), b"eve@other.test"));
+    assert_eq!((&failed[0].1, &failed[0].2), (&None, &Some(hash)));
+    assert_eq!(world.audited(eve.org, "auth.sign_in_failed").await, 0, "another organization learns nothing");
+
+    assert!(matches!(hand_off(Some("tale_h_nonsense"), "zoe@acme.test", "admin").await, HandOff::KeyRefused));
+    assert!(matches!(hand_off(None, "zoe@acme.test", "admin").await, HandOff::KeyRefused));
+    let of_nobody: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM app.audit_entries WHERE org_id IS NULL AND action = 'auth.sign_in_failed'",
+    )
+    .fetch_one(&world.db.app)
+    .await
+    .unwrap();
+    assert_eq!(of_nobody, 2);
+    for action in ["trusted_headers.updated", "trusted_headers.key_created", "trusted_headers.key_revoked"] {
+        assert!(world.audited(owner.org, action).await > 0, "{action}");
+    }
+    let dump: String = sqlx::query_scalar(
+        "SELECT string_agg(k::text, '') || (SELECT string_agg(e::text, '') FROM app.audit_entries e) FROM app.trusted_header_keys k",
+    )
+    .fetch_one(&world.db.app)
+    .await
+    .unwrap();
+    assert!(!dump.contains(&key.secret));
+}

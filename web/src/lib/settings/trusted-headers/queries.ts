@@ -1,0 +1,32 @@
+/** Sign-in by the headers of a reverse proxy. */
+import { api, send } from '#lib/api/client.ts';
+import { keys } from '#lib/api/keys.ts';
+import { queryClient } from '#lib/api/query-client.ts';
+import type { CreatedTrustedKey, TrustedHeaders, TrustedHeaderSettings } from '#lib/api/types.ts';
+
+export const trustedHeadersQuery = (orgId: string) => ({
+	queryKey: keys.org(orgId, 'trustedHeaders'),
+	queryFn: ({ signal }: { signal: AbortSignal }): Promise<TrustedHeaders> =>
+		send(api.GET('/api/app/trusted-headers', { params: { query: { orgId } }, signal }))
+});
+
+const reread = (orgId: string) => queryClient.invalidateQueries({ queryKey: keys.org(orgId, 'trustedHeaders') });
+
+export async function saveTrustedHeaders(orgId: string, body: TrustedHeaderSettings): Promise<void> {
+	await send(api.PUT('/api/app/trusted-headers/settings', { params: { query: { orgId } }, body }));
+	await reread(orgId);
+}
+
+/** Makes a key; the answer holds it whole, which nothing shows again. */
+export async function createTrustedKey(orgId: string, name: string): Promise<CreatedTrustedKey> {
+	const created = await send(
+		api.POST('/api/app/trusted-headers/keys', { params: { query: { orgId } }, body: { name } })
+	);
+	await reread(orgId);
+	return created;
+}
+
+export async function revokeTrustedKey(orgId: string, id: string): Promise<void> {
+	await send(api.DELETE('/api/app/trusted-headers/keys/{id}', { params: { query: { orgId }, path: { id } } }));
+	await reread(orgId);
+}
