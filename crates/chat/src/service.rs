@@ -146,7 +146,11 @@ impl Chat {
         if tokio::time::timeout(budget, self.0.tasks.wait()).await.is_err() {
             let left = self.0.live.all();
             if !left.is_empty() {
-                tracing::warn!(event = "turn.drain_over", turns = left.len(), "stopping turns that did not finish in time");
+                tracing::warn!(
+                    event = "turn.drain_over",
+                    turns = left.len(),
+                    "stopping turns that did not finish in time"
+                );
             }
             // Before the turns are told, so that their end says that we, not the person, stopped them.
             self.0.stop.cancel();

@@ -186,7 +186,10 @@ async fn apply(conn: &mut PgConnection, database: &Database, migrator: &Migrator
         return Err(MigrateError::Newer { database: name, version: floor });
     }
     if let Some(ahead) = applied.iter().map(|migration| migration.version).max().filter(|ahead| *ahead > own) {
-        warn!(event = "database.newer", "the {name} database is used by a newer release as well (migration {ahead}, this program has {own})");
+        warn!(
+            event = "database.newer",
+            "the {name} database is used by a newer release as well (migration {ahead}, this program has {own})"
+        );
     }
     for migration in migrator.iter() {
         match applied.iter().find(|applied| applied.version == migration.version) {
@@ -195,7 +198,10 @@ async fn apply(conn: &mut PgConnection, database: &Database, migrator: &Migrator
             }
             Some(_) => {}
             None => {
-                info!(event = "database.migrating", "applying {} migration {:04}_{}", database.schema, migration.version, migration.description);
+                info!(
+                    event = "database.migrating",
+                    "applying {} migration {:04}_{}", database.schema, migration.version, migration.description
+                );
                 // First the floor: a crash in between must not let an old program in too long.
                 if let Some(oldest) = oldest_program(migration) {
                     sqlx::query(database.raise_floor).bind(oldest).execute(&mut *conn).await.map_err(failed)?;

@@ -196,7 +196,10 @@ impl ConfigStore {
         let (path, keys) = (self.path(scope, file), Arc::clone(&self.keys));
         let plain = print(&path, value)?;
         if keys.is_empty() && !self.warned.swap(true, Ordering::Relaxed) {
-            warn!(event = "sops.plain_text", "no age key is configured: secrets in the configuration directory are plain text (SOPS_AGE_KEY)");
+            warn!(
+                event = "sops.plain_text",
+                "no age key is configured: secrets in the configuration directory are plain text (SOPS_AGE_KEY)"
+            );
         }
         blocking(move || {
             if keys.is_empty() && read_text(&path)?.is_some_and(|text| sops::is_encrypted(&text)) {

@@ -118,13 +118,7 @@ fn refuses(error: &sqlx::Error) -> bool {
         .is_some_and(|code| !passing.iter().any(|class| code.starts_with(class)))
 }
 
-async fn store(
-    chat: &Inner,
-    turn: &LiveTurn,
-    user: UserId,
-    ending: &Ending,
-    book: &Book,
-) -> sqlx::Result<bool> {
+async fn store(chat: &Inner, turn: &LiveTurn, user: UserId, ending: &Ending, book: &Book) -> sqlx::Result<bool> {
     let now = chat.clock.now();
     let timing = turn.timing();
     let mut tx = chat.db.begin().await?;
