@@ -83,6 +83,8 @@ fn a_role_with_a_wrong_environment_does_not_start() {
             ("SITE_URL", "https://tale.example.org"),
             ("WORKER_CONCURRENCY", "0"),
             ("BETTER_AUTH_SECRET", HIDDEN),
+            // One of the two keys alone is a mistake; none of them is a deployment without a store.
+            ("OBJECT_STORE_ACCESS_KEY", "tale"),
             ("ROLE", ""),
         ],
     );
