@@ -15,6 +15,7 @@ pub mod example;
 pub mod file;
 pub mod kind;
 mod kind_words;
+mod proxy;
 pub mod reader;
 pub mod reference;
 pub mod reference_page;
@@ -24,10 +25,11 @@ pub mod words;
 
 pub use check::{Scope, check};
 pub use environment::{Environment, Origin};
+pub use proxy::{ProxySettings, TlsMode};
 pub use reader::{EnvProblem, EnvProblems, EnvSource, MapEnv, Severity};
 pub use registry::{Role, Section, Var};
 pub use settings::{
-    ConfigFileSettings, DatabaseSettings, ObjectStoreSettings, ReportSettings, SecretSettings, Settings, SiteSettings,
-    TrustedHeaderNames, report_settings, secret_values,
+    ConfigFileSettings, DatabaseSettings, ObjectStoreSettings, PlatformSettings, ReportSettings, SecretSettings,
+    Settings, SiteSettings, TrustedHeaderNames, report_settings, role_of, secret_values,
 };
 pub use words::Lang;

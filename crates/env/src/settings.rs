@@ -11,6 +11,7 @@ use url::Url;
 use crate::kind::Value;
 use crate::reader::{EnvProblem, EnvProblems, EnvReader, EnvSource, Severity};
 use crate::registry as var;
+use crate::registry::Role;
 
 /// Everything the roles are built from.
 #[derive(Debug, Clone)]
@@ -165,11 +166,20 @@ pub struct ConfigFileSettings {
 }
 
 impl Settings {
-    /// Reads everything at once. [`crate::check()`] says more about the same source.
+    /// [`Settings::for_role`] of the role `all`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn from_env(source: &dyn EnvSource) -> Result<Self, EnvProblems> {
+        Self::for_role(source, Role::All)
+    }
+
+    /// Reads everything at once. [`crate::check()`] says more about the same source. The roles of the
+    /// backend differ in a few defaults only.
     ///
     /// # Errors
     /// Every variable that keeps the role from starting, together.
-    pub fn from_env(source: &dyn EnvSource) -> Result<Self, EnvProblems> {
+    pub fn for_role(source: &dyn EnvSource, role: Role) -> Result<Self, EnvProblems> {
         let mut env = EnvReader::new(source);
         let site = read_site(&mut env);
         let secrets = read_secrets(&mut env);
@@ -182,8 +192,8 @@ impl Settings {
         let setup_token = env.text(&var::TALE_SETUP_TOKEN).map(SecretString::from);
         let audit_pepper = env.text(&var::TALE_AUDIT_PEPPER).map(SecretString::from);
         let worker_concurrency = env.integer(&var::WORKER_CONCURRENCY);
-        let drain_ms = env.integer(&var::SHUTDOWN_DRAIN_MS);
-        let port = env.integer(&var::PORT);
+        let drain_ms = env.integer(&var::SHUTDOWN_DRAIN_MS).unwrap_or(drain_default(role));
+        let port = env.integer(&var::PORT).unwrap_or(port_default(role));
         let allow_private_provider_hosts = env.switch(&var::TALE_ALLOW_PRIVATE_PROVIDER_HOSTS).unwrap_or(false);
         let allow_open_sign_up = env.switch(&var::TALE_ALLOW_OPEN_SIGN_UP).unwrap_or(false);
         let trusted_headers = read_trusted_headers(&mut env);
@@ -206,10 +216,10 @@ impl Settings {
                 trusted_headers: trusted_headers?,
                 audit_pepper,
                 worker_concurrency: usize::try_from(worker_concurrency?).ok()?,
-                shutdown_drain: Duration::from_millis(drain_ms?),
+                shutdown_drain: Duration::from_millis(drain_ms),
                 web_dir,
                 data_dir,
-                port: u16::try_from(port?).ok()?,
+                port: u16::try_from(port).ok()?,
                 metrics_token,
             })
         })();
@@ -249,6 +259,76 @@ pub fn secret_values(source: &dyn EnvSource) -> impl Iterator<Item = String> {
     secrets.flat_map(|text| text.split(',').map(|part| part.trim().to_owned()).collect::<Vec<_>>())
 }
 
+/// Milliseconds that a stopping process of the role waits: people wait for doors, nobody for a job.
+fn drain_default(role: Role) -> u64 {
+    if role == Role::BackendWorker { 90_000 } else { 15_000 }
+}
+
+fn port_default(role: Role) -> u64 {
+    if role == Role::Platform { 3000 } else { 3005 }
+}
+
+/// What the web tier is built from, when it is a process of its own.
+#[derive(Debug, Clone)]
+pub struct PlatformSettings {
+    /// Origins.
+    pub site: SiteSettings,
+    /// Where the backend answers.
+    pub backend: Url,
+    /// Where browsers reach the object store, when that is not the site.
+    pub store: Option<Url>,
+    /// Serves the web app from a directory instead of the program.
+    pub web_dir: Option<PathBuf>,
+    /// What the public pages of metrics ask for.
+    pub metrics_token: Option<SecretString>,
+    /// Port to listen on.
+    pub port: u16,
+}
+
+impl PlatformSettings {
+    /// Reads everything at once.
+    ///
+    /// # Errors
+    /// Every variable that keeps the role from starting, together.
+    pub fn from_env(source: &dyn EnvSource) -> Result<Self, EnvProblems> {
+        let mut env = EnvReader::new(source);
+        let site = read_site(&mut env);
+        let backend = env.url(&var::TALE_BACKEND_URL);
+        let store = env.url(&var::OBJECT_STORE_PUBLIC_ENDPOINT);
+        let web_dir = env.text(&var::TALE_WEB_DIR).map(PathBuf::from);
+        let metrics_token = env.text(&var::METRICS_BEARER_TOKEN).map(SecretString::from);
+        let port = env.integer(&var::PORT).unwrap_or(port_default(Role::Platform));
+        let settings = (|| {
+            Some(Self {
+                site: site?,
+                backend: backend?,
+                store,
+                web_dir,
+                metrics_token,
+                port: u16::try_from(port).ok()?,
+            })
+        })();
+        env.finish(settings)
+    }
+}
+
+/// The role that the environment names, for a command that was given none.
+///
+/// # Errors
+/// When the variable that decides cannot be used.
+pub fn role_of(source: &dyn EnvSource) -> Result<Role, EnvProblem> {
+    let named = match text_of(source, &var::ROLE)? {
+        Some(name) => Some(name),
+        None => text_of(source, &var::TALE_ROLE)?,
+    };
+    Ok(match named.as_deref() {
+        Some("platform") => Role::Platform,
+        Some("api" | "backend-api") => Role::BackendApi,
+        Some("worker" | "backend-worker") => Role::BackendWorker,
+        _ => Role::All,
+    })
+}
+
 /// Reads the one variable that a command needs before it builds anything.
 ///
 /// # Errors
@@ -264,7 +344,7 @@ pub fn text_of(source: &dyn EnvSource, var: &'static var::Var) -> Result<Option<
     }
 }
 
-fn read_site(env: &mut EnvReader<'_>) -> Option<SiteSettings> {
+pub(crate) fn read_site(env: &mut EnvReader<'_>) -> Option<SiteSettings> {
     env.require(&var::SITE_URL, &[&var::HOST]);
     let additional = env.urls(&var::ADDITIONAL_SITE_URLS);
     let url = if env.is_set(&var::SITE_URL) {
@@ -481,6 +561,35 @@ mod tests {
         let secrets = with(&pairs).unwrap().secrets;
         assert_eq!(secrets.encryption_hex.expose_secret(), "ab".repeat(32));
         assert_eq!(secrets.encryption_previous_hex.len(), 2);
+    }
+
+    #[test]
+    fn the_role_comes_from_either_name_and_sets_defaults() {
+        let role = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            role_of(&MapEnv(pairs.collect()))
+        };
+        assert_eq!(role(&[]), Ok(Role::All));
+        assert_eq!(role(&[("TALE_ROLE", "api")]), Ok(Role::BackendApi));
+        assert_eq!(role(&[("TALE_ROLE", "worker"), ("ROLE", "")]), Ok(Role::BackendWorker));
+        assert_eq!(role(&[("TALE_ROLE", "worker"), ("ROLE", "platform")]), Ok(Role::Platform));
+        assert_eq!(role(&[("ROLE", "backend-worker")]), Ok(Role::BackendWorker));
+        assert!(role(&[("ROLE", "web")]).is_err() && role(&[("TALE_ROLE", "all")]).is_err());
+
+        let worker = Settings::for_role(&complete(), Role::BackendWorker).unwrap();
+        let api = Settings::for_role(&complete(), Role::BackendApi).unwrap();
+        assert_eq!((worker.shutdown_drain.as_secs(), api.shutdown_drain.as_secs(), api.port), (90, 15, 3005));
+        let mut given = complete();
+        given.0.insert("SHUTDOWN_DRAIN_MS".into(), "5000".into());
+        assert_eq!(Settings::for_role(&given, Role::BackendWorker).unwrap().shutdown_drain.as_secs(), 5);
+    }
+
+    #[test]
+    fn the_web_tier_needs_its_address_and_nothing_secret() {
+        let web = PlatformSettings::from_env(&MapEnv::of([("SITE_URL", "https://tale.example.org")])).unwrap();
+        assert_eq!((web.backend.as_str(), web.port), ("http://backend-api:3005/", 3000));
+        let missing = PlatformSettings::from_env(&MapEnv::of([("TALE_BACKEND_URL", "backend-api")])).unwrap_err();
+        assert_eq!(missing.0.len(), 2, "{missing}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use tracing::Instrument;
 use crate::metrics::requests;
 use crate::problem::{Answered, HttpProblem, envelope};
 use crate::session_copy;
-use crate::state::App;
+use crate::state::Shell;
 
 /// Longest path and query, in bytes (API-21).
 const MAX_URI_BYTES: usize = 32 * 1024;
@@ -36,16 +36,15 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub struct RequestId(pub String);
 
 /// Puts the door around the routes.
-pub fn around(router: Router<App>, app: &App) -> Router<App> {
-    let inner = router
-        .layer(CompressionLayer::new().compress_when(SizeAbove::new(512).and(compressible)))
-        .with_state(app.clone());
+pub fn around<S: Clone + Send + Sync + 'static>(router: Router<S>, state: S, shell: &Shell) -> Router {
+    let inner =
+        router.layer(CompressionLayer::new().compress_when(SizeAbove::new(512).and(compressible))).with_state(state);
     Router::new()
         .fallback_service(inner)
         .layer(CatchPanicLayer::custom(|_panic: Box<dyn std::any::Any + Send>| {
             HttpProblem(Problem::internal("a handler panicked")).into_response()
         }))
-        .layer(middleware::from_fn_with_state(app.clone(), door))
+        .layer(middleware::from_fn_with_state(shell.clone(), door))
 }
 
 /// Whether an answer gets smaller by compression (API-32). Files that are compressed in themselves
@@ -56,7 +55,7 @@ fn compressible(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) 
     (kind.starts_with("text/") && kind != "text/event-stream") || matches!(kind, "application/json" | "image/svg+xml")
 }
 
-async fn door(State(app): State<App>, mut request: Request, next: Next) -> Response {
+async fn door(State(shell): State<Shell>, mut request: Request, next: Next) -> Response {
     if head_bytes(&request) > MAX_HEAD_BYTES {
         // Bare, as the server below answers what it cannot even hold.
         return (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, [(header::CONNECTION, "close")]).into_response();
@@ -96,8 +95,8 @@ async fn door(State(app): State<App>, mut request: Request, next: Next) -> Respo
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    security_headers(&app, &mut response);
-    copied.settle(&app, &mut response);
+    security_headers(&shell, &mut response);
+    copied.settle(&mut response);
     let _entered = span.enter();
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
     requests::count(&method, &whole_path, status, elapsed);
@@ -235,7 +234,7 @@ fn chain(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
     text
 }
 
-fn security_headers(app: &App, response: &mut Response) {
+fn security_headers(shell: &Shell, response: &mut Response) {
     let headers = response.headers_mut();
     let fixed: [(HeaderName, &'static str); 5] = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -249,7 +248,7 @@ fn security_headers(app: &App, response: &mut Response) {
             headers.insert(name, HeaderValue::from_static(value));
         }
     }
-    if app.site.is_https() {
+    if shell.site.is_https() {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }
 }

@@ -1,20 +1,18 @@
 //! Liveness, readiness and the state of the stores (DCF 18.3).
 
-use std::time::Duration;
-
 use axum::Json;
-use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::state::App;
-
-/// How long a store may take to answer before it counts as out (DCF-220).
-const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+use crate::HttpProblem;
+use crate::state::{App, Shell};
+use crate::status::{Component, StatusReport, page};
 
 /// The web process lives.
 #[derive(Serialize, ToSchema)]
@@ -25,29 +23,25 @@ pub struct Health {
     version: &'static str,
 }
 
-/// One component of the status report.
-#[derive(Serialize, ToSchema)]
-pub struct Component {
-    /// `application`, `knowledge` or `files`.
-    id: &'static str,
-    /// `operational` or `outage`.
-    status: &'static str,
-}
-
-/// The status report.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StatusReport {
-    /// `operational`, `degraded` or `outage`.
-    status: &'static str,
-    /// When it was looked at (ISO 8601).
-    checked_at: String,
-    /// The components, always in this order.
-    components: Vec<Component>,
-}
-
 pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(ping)).routes(routes!(ready)).routes(routes!(health)).routes(routes!(status))
+}
+
+/// What the process of the doors answers about itself and, for the web tier, about its stores.
+pub(crate) fn of_backend() -> axum::Router<App> {
+    axum::Router::new()
+        .route("/ping", get(ping))
+        .route("/ready", get(ready))
+        .route("/health/stores", get(status))
+        .route("/health/stores/{component}", get(store))
+}
+
+/// What the process of the web tier answers about itself and the deployment.
+pub(crate) fn of_web_tier() -> axum::Router<Shell> {
+    axum::Router::new()
+        .route("/api/health", get(health))
+        .route("/status.json", get(status))
+        .route("/status", get(status_page))
 }
 
 /// Liveness: 200 as long as the process serves, while draining too.
@@ -70,26 +64,26 @@ async fn health() -> Json<Health> {
 
 /// The state of the application, the knowledge database and the file store; always 200.
 #[utoipa::path(get, path = "/status.json", tag = "health", responses((status = 200, body = StatusReport)))]
-async fn status(State(app): State<App>) -> Response {
-    let application = async { sqlx::query("SELECT 1").execute(&app.database).await.is_ok() };
-    let knowledge = async { app.knowledge.ping().await.is_ok() };
-    let files = async { app.blobs.ping().await.is_ok() };
-    let (application, knowledge, files) = futures::join!(within(application), within(knowledge), within(files));
-    let up = [application, knowledge, files];
-    let overall = match up.iter().filter(|up| **up).count() {
-        3 => "operational",
-        0 => "outage",
-        _ => "degraded",
-    };
-    let components = ["application", "knowledge", "files"]
-        .into_iter()
-        .zip(up)
-        .map(|(id, up)| Component { id, status: if up { "operational" } else { "outage" } })
-        .collect();
-    let report = StatusReport { status: overall, checked_at: app.clock.now().to_rfc3339(), components };
+async fn status(State(shell): State<Shell>) -> Response {
+    let report = shell.status.report().await;
     ([(header::CACHE_CONTROL, "public, max-age=5")], Json(report)).into_response()
 }
 
-async fn within(probe: impl Future<Output = bool>) -> bool {
-    tokio::time::timeout(PROBE_TIMEOUT, probe).await.unwrap_or(false)
+/// The same as a page without scripts, in the reader's language.
+pub(crate) async fn status_page(State(shell): State<Shell>, headers: HeaderMap) -> Response {
+    let report = shell.status.report().await;
+    let wanted = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    page(&report, wanted)
+}
+
+/// Whether one store answers this process: by status alone, for the web tier's report.
+async fn store(
+    State(shell): State<Shell>,
+    Path(name): Path<String>,
+) -> Result<(StatusCode, &'static str), HttpProblem> {
+    let Some(component) = Component::named(&name) else { return Err(crate::door::not_found().await) };
+    Ok(match shell.status.probe(component).await {
+        true => (StatusCode::OK, "operational"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "outage"),
+    })
 }

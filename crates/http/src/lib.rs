@@ -25,24 +25,49 @@ pub mod rate;
 pub mod serve;
 pub mod session_copy;
 pub mod state;
+pub mod status;
 pub mod v1;
 pub mod web;
 pub mod wire;
 
 pub use problem::HttpProblem;
 pub use serve::serve;
-pub use state::{App, AppParts};
+pub use state::{App, AppParts, Shell, ShellParts, StoreOrigin};
 
 use axum::Router;
+use axum::routing::get;
 
-/// The complete router of the `platform` and `backend-api` roles.
+/// Everything: the web tier and the doors in one process.
 pub fn router(app: App) -> Router {
-    let browser: Router<App> = app::router().merge(health::router()).into();
-    let router = browser
-        .nest("/api/v1", v1::guarded(v1::router().into(), &app))
-        .merge(docs::router(&app))
-        .merge(metrics::router())
+    let router = doors(&app)
+        .merge(Router::from(health::router()))
+        .route("/status", get(health::status_page))
         .fallback(web::serve)
         .method_not_allowed_fallback(door::method_not_allowed);
-    door::around(router, &app).with_state(app)
+    door::around(router, app.clone(), app.shell())
+}
+
+/// The doors alone, for a process behind a proxy that sends everything else to the web tier.
+pub fn backend_router(app: App) -> Router {
+    let router = doors(&app)
+        .merge(health::of_backend())
+        .fallback(door::not_found)
+        .method_not_allowed_fallback(door::method_not_allowed);
+    door::around(router, app.clone(), app.shell())
+}
+
+/// The web tier alone: the app's page and files, health and the status report.
+pub fn platform_router(shell: Shell) -> Router {
+    let router = health::of_web_tier()
+        .merge(metrics::of_web_tier_alone())
+        .fallback(web::serve)
+        .method_not_allowed_fallback(door::method_not_allowed);
+    door::around(router, shell.clone(), &shell)
+}
+
+fn doors(app: &App) -> Router<App> {
+    Router::from(app::router())
+        .nest("/api/v1", v1::guarded(v1::router().into(), app))
+        .merge(docs::router(app))
+        .merge(metrics::router())
 }

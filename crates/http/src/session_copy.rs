@@ -10,7 +10,6 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tale_core::ids::OrgId;
 use tale_identity::SessionPrincipal;
-use tale_identity::session_copy::SessionCopy;
 
 use crate::app::auth::cookie_of;
 use crate::caller::session_token;
@@ -19,9 +18,9 @@ use crate::state::App;
 /// Name of the cookie.
 pub const COPY_COOKIE: &str = "tale_session_copy";
 
-/// Where an extractor leaves the copy for the answer.
+/// Where an extractor leaves the cookie with the copy for the answer.
 #[derive(Clone, Default)]
-pub(crate) struct Slot(Arc<OnceLock<SessionCopy>>);
+pub(crate) struct Slot(Arc<OnceLock<HeaderValue>>);
 
 /// The session of the request's copy, when there is one that can stand for it.
 pub(crate) fn read(
@@ -41,15 +40,16 @@ pub(crate) fn read(
 pub(crate) fn keep(app: &App, parts: &Parts, principal: &SessionPrincipal, token: &str) {
     if let Some(slot) = parts.extensions.get::<Slot>()
         && let Some(copy) = app.identity.copy_session(principal, token)
+        && let Ok(cookie) = cookie_of(app, COPY_COOKIE, &copy.value, Some(copy.max_age.as_secs().max(1)))
     {
-        let _already = slot.0.set(copy);
+        let _already = slot.0.set(cookie);
     }
 }
 
 impl Slot {
     /// Writes the cookie. An answer that sets cookies itself begins or ends a session and gets none.
-    pub(crate) fn settle(&self, app: &App, response: &mut Response) {
-        let Some(copy) = self.0.get() else { return };
+    pub(crate) fn settle(&self, response: &mut Response) {
+        let Some(cookie) = self.0.get() else { return };
         let shared = response
             .headers()
             .get(header::CACHE_CONTROL)
@@ -58,9 +58,7 @@ impl Slot {
         if shared || response.headers().contains_key(header::SET_COOKIE) {
             return;
         }
-        if let Ok(value) = cookie_of(app, COPY_COOKIE, &copy.value, Some(copy.max_age.as_secs().max(1))) {
-            response.headers_mut().append(header::SET_COOKIE, value);
-        }
+        response.headers_mut().append(header::SET_COOKIE, cookie.clone());
     }
 }
 

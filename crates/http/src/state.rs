@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use axum::extract::FromRef;
 use secrecy::SecretString;
 use tale_blobs::Blobs;
 use tale_chat::Chat;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::listeners::Listeners;
 use crate::metrics::{Metrics, MetricsParts};
 use crate::rate::Limits;
+use crate::status::Status;
 use crate::web::WebFiles;
 
 /// The services, shared by every handler. Cheap to clone.
@@ -28,6 +30,7 @@ struct Inner {
     parts: AppParts,
     listeners: Listeners,
     metrics: Metrics,
+    shell: Shell,
 }
 
 /// The content of an [`App`].
@@ -84,13 +87,32 @@ impl App {
             streams: listeners.clone(),
             draining: parts.stopping.clone(),
         });
-        Self(Arc::new(Inner { parts, listeners, metrics }))
+        let shell = Shell::new(ShellParts {
+            role: parts.role,
+            site: parts.site.clone(),
+            web: parts.web.clone(),
+            store: StoreOrigin::Of(parts.blobs.clone()),
+            status: Status::of_stores(
+                parts.clock.clone(),
+                parts.database.clone(),
+                parts.knowledge.clone(),
+                parts.blobs.clone(),
+            ),
+            metrics_token: parts.metrics_token.clone(),
+        });
+        Self(Arc::new(Inner { parts, listeners, metrics, shell }))
     }
 
     /// The metrics of this process.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    /// The web tier of this process.
+    #[must_use]
+    pub fn shell(&self) -> &Shell {
+        &self.0.shell
     }
 
     /// The live streams of this process.
@@ -104,5 +126,67 @@ impl Deref for App {
     type Target = AppParts;
     fn deref(&self) -> &AppParts {
         &self.0.parts
+    }
+}
+
+/// The web tier: what serves pages, files and the status report, with or without the doors in the
+/// same process. Cheap to clone.
+#[derive(Clone)]
+pub struct Shell(Arc<ShellParts>);
+
+/// The content of a [`Shell`].
+pub struct ShellParts {
+    /// Name of the process's role.
+    pub role: &'static str,
+    /// Origins of the deployment.
+    pub site: SiteSettings,
+    /// The web app's files.
+    pub web: WebFiles,
+    /// Where browsers exchange files.
+    pub store: StoreOrigin,
+    /// The status report.
+    pub status: Status,
+    /// What the public pages of metrics ask for; nobody reads them without one.
+    pub metrics_token: Option<SecretString>,
+}
+
+/// The origin that browsers exchange files with.
+#[derive(Clone)]
+pub enum StoreOrigin {
+    /// That of a store of this process.
+    Of(Blobs),
+    /// This one; empty for none.
+    Fixed(String),
+}
+
+impl StoreOrigin {
+    /// The origin, empty when there is none.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Of(blobs) => blobs.public_origin(),
+            Self::Fixed(origin) => origin.clone(),
+        }
+    }
+}
+
+impl Shell {
+    /// Wraps the parts.
+    #[must_use]
+    pub fn new(parts: ShellParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for Shell {
+    type Target = ShellParts;
+    fn deref(&self) -> &ShellParts {
+        &self.0
+    }
+}
+
+impl FromRef<App> for Shell {
+    fn from_ref(app: &App) -> Self {
+        app.shell().clone()
     }
 }

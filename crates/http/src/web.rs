@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use rust_embed::RustEmbed;
 use tale_core::crypto::{hex_of, sha256};
 
-use crate::state::App;
+use crate::state::Shell;
 
 #[derive(RustEmbed)]
 #[folder = "../../web/build"]
@@ -57,7 +57,7 @@ impl WebFiles {
 }
 
 /// Serves a file of the web app, or its page for every other address outside the API.
-pub async fn serve(State(app): State<App>, request: Request) -> Response {
+pub async fn serve(State(shell): State<Shell>, request: Request) -> Response {
     let path = request.uri().path();
     if path == "/api"
         || ["/api/", "/events", "/metrics", "/openapi.json", "/.well-known/"].iter().any(|door| path.starts_with(door))
@@ -69,7 +69,7 @@ pub async fn serve(State(app): State<App>, request: Request) -> Response {
         return (allow, crate::door::method_not_allowed().await).into_response();
     }
     let name = path.trim_start_matches('/');
-    if let Some(response) = file(&app.web, name, request.headers()) {
+    if let Some(response) = file(&shell.web, name, request.headers()) {
         return response;
     }
     // A hashed asset that is gone must not look like a page: the tab reloads itself (UI-84). Nor must
@@ -80,7 +80,7 @@ pub async fn serve(State(app): State<App>, request: Request) -> Response {
     {
         return StatusCode::NOT_FOUND.into_response();
     }
-    index(&app)
+    index(&shell)
 }
 
 fn file(web: &WebFiles, name: &str, headers: &HeaderMap) -> Option<Response> {
@@ -131,8 +131,8 @@ fn body_of(web: &WebFiles, name: &str, content: Cow<'static, [u8]>, headers: &He
 }
 
 /// The app's page with a content security policy that admits exactly its own inline scripts.
-fn index(app: &App) -> Response {
-    let Some(page) = app.web.get("index.html") else {
+fn index(shell: &Shell) -> Response {
+    let Some(page) = shell.web.get("index.html") else {
         return (StatusCode::NOT_FOUND, "The web app is not part of this build. Build it with `make build`.\n")
             .into_response();
     };
@@ -140,7 +140,7 @@ fn index(app: &App) -> Response {
         .map(|script| format!(" 'sha256-{}'", STANDARD.encode(sha256(script.as_bytes()))))
         .collect();
     // Uploads and downloads go to the object store's public address, which may be another origin.
-    let store = app.blobs.public_origin();
+    let store = shell.store.text();
     let policy = format!(
         "default-src 'self'; script-src 'self'{hashes}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: {store}; \
          connect-src 'self' {store}; font-src 'self' data:; frame-src 'self' blob:; object-src 'none'; worker-src 'self' blob:; \

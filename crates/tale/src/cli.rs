@@ -24,11 +24,22 @@ pub(crate) enum Command {
     Dev(DevOptions),
     /// Run a role against services of your own, configured by environment variables
     ///
-    /// Everything is checked before anything starts; `tale env check` does the same without starting.
+    /// Everything is checked before anything starts; `tale env check --role ROLE` does the same
+    /// without starting.
     Serve {
-        /// What this process does; the variable ROLE, else all, when left out
+        /// What this process does; the variable ROLE, then TALE_ROLE, else all, when left out
         role: Option<Role>,
-        /// Port to listen on; the variable PORT, else 3005, when left out
+        /// Port to listen on; the variable PORT, else 3005 (platform: 3000), when left out
+        #[arg(long, value_name = "PORT")]
+        port: Option<u16>,
+    },
+    /// Ask the process of this container whether it lives, for a health check without other programs
+    ///
+    /// Exit codes: 0 it answers, 1 it does not, 2 the role has nothing that answers.
+    Healthcheck {
+        /// Which role; as `tale serve` when left out
+        role: Option<HealthRole>,
+        /// Port it listens on; as `tale serve` when left out
         #[arg(long, value_name = "PORT")]
         port: Option<u16>,
     },
@@ -41,6 +52,14 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SecretsCommand,
     },
+    /// Configure the proxy in front, from the same environment variables
+    ///
+    /// Exit codes: 0 written, 2 wrong usage, 78 the configuration cannot be used.
+    #[command(arg_required_else_help = true)]
+    Edge {
+        #[command(subcommand)]
+        command: EdgeCommand,
+    },
     /// Explain and check the environment variables that configure Tale
     ///
     /// Exit codes: 0 nothing is wrong (diff: nothing differs), 1 the files differ, 2 wrong usage,
@@ -49,6 +68,20 @@ pub(crate) enum Command {
     Env {
         #[command(subcommand)]
         command: EnvCommand,
+    },
+}
+
+/// What `tale edge` can do.
+#[derive(Subcommand)]
+pub(crate) enum EdgeCommand {
+    /// Print a Caddyfile for the TLS mode, the origins and the upstreams of this environment
+    Caddyfile {
+        /// Port of plain HTTP: redirects and certificate challenges, or everything with TLS_MODE=external
+        #[arg(long, default_value_t = 80, value_name = "PORT")]
+        http_port: u16,
+        /// Port of the proxy's own health, on its own machine only
+        #[arg(long, default_value_t = crate::health::PROXY_PORT, value_name = "PORT")]
+        health_port: u16,
     },
 }
 
@@ -177,8 +210,50 @@ pub(crate) struct DevOptions {
     pub demo: bool,
 }
 
+/// What `tale serve` runs.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Role {
-    /// Web app, every HTTP door and background jobs
+    /// The web tier: the app's pages and files and the status report; needs no database
+    Platform,
+    /// Every HTTP door, chat turns included, and no background jobs
+    BackendApi,
+    /// Background jobs and sweeps; listens on nothing
+    BackendWorker,
+    /// All three in one process
     All,
+}
+
+impl From<Role> for tale_env::Role {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Platform => Self::Platform,
+            Role::BackendApi => Self::BackendApi,
+            Role::BackendWorker => Self::BackendWorker,
+            Role::All => Self::All,
+        }
+    }
+}
+
+/// What `tale healthcheck` asks.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum HealthRole {
+    /// The web tier
+    Platform,
+    /// The HTTP doors
+    BackendApi,
+    /// All in one process
+    All,
+    /// The proxy in front
+    Proxy,
+}
+
+impl From<HealthRole> for tale_env::Role {
+    fn from(role: HealthRole) -> Self {
+        match role {
+            HealthRole::Platform => Self::Platform,
+            HealthRole::BackendApi => Self::BackendApi,
+            HealthRole::All => Self::All,
+            HealthRole::Proxy => Self::Proxy,
+        }
+    }
 }

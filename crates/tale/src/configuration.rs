@@ -3,13 +3,13 @@
 use tale_env::effective::summary;
 use tale_env::{EnvProblems, Environment, Role, Scope, Settings, Severity, check, secret_values};
 
-/// The settings of the role, after everything that can be said about them was said.
+/// Says everything that can be said about the environment of a role.
 ///
 /// # Errors
 /// Everything that keeps the role from starting, together.
-pub(crate) fn settle(env: &Environment) -> Result<Settings, EnvProblems> {
+pub(crate) fn judge(env: &Environment, role: Role) -> Result<(), EnvProblems> {
     tale_core::redact::know(secret_values(env));
-    let found = check(env, Role::All, Scope::Here);
+    let found = check(env, role, Scope::Here);
     let (errors, rest): (Vec<_>, Vec<_>) = found.into_iter().partition(|problem| problem.severity == Severity::Error);
     if !errors.is_empty() {
         return Err(EnvProblems(errors));
@@ -27,14 +27,23 @@ pub(crate) fn settle(env: &Environment) -> Result<Settings, EnvProblems> {
             names.join(", ")
         );
     }
-    let given = summary(env, Role::All);
+    let given = summary(env, role);
     if !given.is_empty() {
         tracing::info!(
             event = "configuration.effective",
-            role = Role::All.name(),
+            role = role.name(),
             version = env!("CARGO_PKG_VERSION"),
             "configuration: {given}"
         );
     }
-    Settings::from_env(env)
+    Ok(())
+}
+
+/// The settings of a backend role, after [`judge`].
+///
+/// # Errors
+/// As there.
+pub(crate) fn settle(env: &Environment, role: Role) -> Result<Settings, EnvProblems> {
+    judge(env, role)?;
+    Settings::for_role(env, role)
 }

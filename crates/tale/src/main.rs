@@ -4,7 +4,9 @@ mod cli;
 mod configuration;
 mod databases;
 mod dev;
+mod edge;
 mod environment;
+mod health;
 mod limits;
 mod logging;
 mod memory;
@@ -14,19 +16,17 @@ mod plugs;
 mod reports;
 mod secrets;
 mod signals;
+mod web_tier;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 
-use tale_env::Environment;
+use tale_env::{Environment, Role, role_of};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Cli, Command, SecretsCommand};
-
-/// The role that logs and reports name.
-const ROLE: &str = "all";
+use crate::cli::{Cli, Command, EdgeCommand, SecretsCommand};
 
 /// How long reports may be sent when the rest has ended.
 const LAST_REPORTS: Duration = Duration::from_secs(2);
@@ -46,13 +46,27 @@ fn main() -> ExitCode {
     let env = Environment::of_process();
     let command = match cli.command {
         Command::Env { command } => return environment::run(command, env),
+        Command::Edge { command: EdgeCommand::Caddyfile { http_port, health_port } } => {
+            let ports = tale_edge::Ports { http: http_port, health: health_port };
+            return match edge::print_caddyfile(&env, ports) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(problems) => fail(&problems, environment::CONFIGURATION),
+            };
+        }
+        Command::Healthcheck { role, port } => {
+            return match health::check(&env, role.map(Into::into), port) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(problem) => fail(&problem, problem.exit_code()),
+            };
+        }
         other => other,
     };
-    let (reports, sender) = match reports::prepare(&env, ROLE) {
+    let role = role_name(&command, &env);
+    let (reports, sender) = match reports::prepare(&env, role) {
         Ok(prepared) => prepared.unzip(),
         Err(problem) => return fail(&problem, environment::CONFIGURATION),
     };
-    if let Err(problem) = logging::start(&env, ROLE, reports) {
+    if let Err(problem) = logging::start(&env, role, reports) {
         return fail(&problem, environment::CONFIGURATION);
     }
     logging::log_panics();
@@ -66,9 +80,9 @@ fn main() -> ExitCode {
         let reporting = sender.map(|sender| tokio::spawn(sender.run(quiet.clone())));
         let result = match command {
             Command::Dev(options) => dev::run(env, options).await,
-            Command::Serve { role, port } => platform::serve(env, role, port).await,
+            Command::Serve { role, port } => platform::serve(env, role.map(Into::into), port).await,
             Command::Secrets { command: SecretsCommand::Rotate } => secrets::rotate(&env).await,
-            Command::Env { .. } => Ok(()),
+            Command::Env { .. } | Command::Edge { .. } | Command::Healthcheck { .. } => Ok(()),
         };
         if let Some(reporting) = reporting {
             quiet.cancel();
@@ -81,6 +95,16 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => fail(&problem, problem.exit_code()),
     }
+}
+
+/// The role that logs and reports name. One that cannot be told is refused later, with the reason.
+fn role_name(command: &Command, env: &Environment) -> &'static str {
+    let role = match command {
+        Command::Serve { role: Some(role), .. } => (*role).into(),
+        Command::Serve { role: None, .. } => role_of(env).unwrap_or(Role::All),
+        _ => Role::All,
+    };
+    role.name()
 }
 
 #[expect(

@@ -1,4 +1,8 @@
-//! The `all` role: the web app, every HTTP door and the background jobs, built from settings.
+//! The roles with databases: every HTTP door (`backend-api`), the background jobs
+//! (`backend-worker`), or both with the web app in one process (`all`), built from settings.
+//!
+//! Chat turns run where the doors are. The doors hear of changes by other processes through Postgres,
+//! and so do the jobs; nothing else connects the processes.
 //!
 //! Everything is built before anything runs; stopping goes the other way round: `/ready` turns
 //! 503 and live streams end, requests and turns finish, jobs are handed back, pools close.
@@ -21,8 +25,7 @@ use tale_core::net::HostPolicy;
 use tale_core::page::CursorSigner;
 use tale_db::hints::HintHub;
 use tale_env::EnvProblems;
-use tale_env::settings::text_of;
-use tale_env::{EnvSource, Environment, Settings, registry};
+use tale_env::{EnvSource, Environment, Role, Settings, SiteSettings, role_of};
 use tale_http::rate::Limits;
 use tale_http::serve::Stop;
 use tale_http::web::WebFiles;
@@ -33,13 +36,13 @@ use tale_knowledge::keyword::Keyword;
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{Models, ModelsConfig, WireLimits};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
 
-use crate::cli::Role;
 use crate::plugs::{EmbeddingJobs, ModelEmbedder, ModelTranscriber};
-use crate::{configuration, databases, environment, object_store, signals};
+use crate::{configuration, databases, environment, object_store, signals, web_tier};
 
 /// Pause between two rounds of forgetting what has expired.
 const SWEEP: Duration = Duration::from_secs(3_600);
@@ -103,9 +106,12 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// What the role gets besides its settings.
 pub(crate) struct Parts {
+    /// Which parts run.
+    pub role: Role,
     /// Where credentials that name a variable find their key.
     pub env: Arc<dyn EnvSource>,
-    pub listener: TcpListener,
+    /// For the doors; the worker has none.
+    pub listener: Option<TcpListener>,
     /// Where the keyword index is kept, in a folder `search` of its own.
     pub data_dir: PathBuf,
     /// Where files are put while they are read.
@@ -142,15 +148,19 @@ pub(crate) async fn bind_if_there(address: SocketAddr, flag: &'static str) -> Re
 /// `tale serve`: a role against services of the operator's own.
 pub(crate) async fn serve(env: Environment, role: Option<Role>, port: Option<u16>) -> Result<(), StartError> {
     let stop = signals::stop_token().map_err(StartError::other)?;
-    if role.is_none() {
-        // `all` is the only one there is; another word is told like every other mistake.
-        text_of(&env, &registry::ROLE).map_err(|problem| StartError::Settings(EnvProblems(vec![problem])))?;
+    let role = match role {
+        Some(role) => role,
+        None => role_of(&env).map_err(|problem| StartError::Settings(EnvProblems(vec![problem])))?,
+    };
+    if role == Role::Platform {
+        return web_tier::serve(&env, port, stop).await;
     }
-    let settings = configuration::settle(&env).map_err(StartError::Settings)?;
-    let port = port.unwrap_or(settings.port);
-    let listener = bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), "tale serve all --port").await?;
+    let settings = configuration::settle(&env, role).map_err(StartError::Settings)?;
+    let listener =
+        if role == Role::BackendWorker { None } else { Some(bind_all(port.unwrap_or(settings.port)).await?) };
     let data_dir = data_dir(&settings);
     let parts = Parts {
+        role,
         env: Arc::new(env),
         listener,
         work_dir: data_dir.join("work"),
@@ -166,6 +176,11 @@ pub(crate) async fn serve(env: Environment, role: Option<Role>, port: Option<u16
 /// Where a role keeps what it may lose, and configuration files unless they are elsewhere.
 pub(crate) fn data_dir(settings: &Settings) -> PathBuf {
     settings.data_dir.clone().unwrap_or_else(|| PathBuf::from("/var/lib/tale"))
+}
+
+/// Binds a port of `tale serve` on every address of the machine.
+pub(crate) async fn bind_all(port: u16) -> Result<TcpListener, StartError> {
+    bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), "tale serve --port").await
 }
 
 /// Builds the role and runs it until `stop`.
@@ -241,16 +256,21 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     })
     .map_err(StartError::other)?;
     let hints = HintHub::new();
-    let mut worker =
-        knowledge.register(Worker::builder()).concurrency(settings.worker_concurrency).drain(settings.shutdown_drain);
+    let (doors, works) = (parts.role != Role::BackendWorker, parts.role != Role::BackendApi);
     let sole = parts.worker_identity.is_some();
-    if let Some(name) = parts.worker_identity {
-        worker = worker.exclusive_identity(name);
-    }
-    let worker = worker.build(app_db.clone());
+    let worker = works.then(|| {
+        let worker = knowledge
+            .register(Worker::builder())
+            .concurrency(settings.worker_concurrency)
+            .drain(settings.shutdown_drain);
+        match parts.worker_identity {
+            Some(name) => worker.exclusive_identity(name),
+            None => worker,
+        }
+        .build(app_db.clone())
+    });
 
     let stopping = CancellationToken::new();
-    let address = parts.listener.local_addr().map_err(StartError::other)?;
     let app = App::new(AppParts {
         site: settings.site.clone(),
         trusted_headers: settings.trusted_headers.clone(),
@@ -265,13 +285,13 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         limits: Limits::new(clock),
         web: settings.web_dir.clone().map_or(WebFiles::Embedded, WebFiles::Directory),
         demo: demo.map(String::from),
-        role: "all",
+        role: parts.role.name(),
         metrics_token: settings.metrics_token.clone(),
         database: app_db.clone(),
         corpus: corpus.clone(),
         stopping: stopping.clone(),
     });
-    if let Some(notice) = identity.setup_notice().await.map_err(StartError::other)? {
+    if doors && let Some(notice) = identity.setup_notice().await.map_err(StartError::other)? {
         tracing::info!("{notice}");
     }
 
@@ -281,42 +301,51 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         // No other process runs turns here: what an earlier one left is settled before anybody looks.
         chat.settle_abandoned_turns().await.map_err(StartError::other)?;
     }
-    tasks.spawn(hints.run(app_db.clone(), background.clone()));
-    tasks.spawn({
-        let (keyword, background) = (keyword.clone(), background.clone());
-        async move { keyword.run(background).await }
-    });
-    tasks.spawn({
-        let (chat, background) = (chat.clone(), background.clone());
-        async move { chat.run(background).await }
-    });
-    tasks.spawn({
-        let (identity, background) = (identity.clone(), background.clone());
-        async move { background.run_until_cancelled(identity.follow_ended_sessions()).await }
-    });
-    tasks.spawn(sweep_idle(identity.clone(), background.clone()));
-    tasks.spawn(sweep(identity, chat.clone(), background.clone()));
-    let jobs = tokio::spawn(worker.run(stopping.clone()));
-
-    let mut router = axum::Router::new().fallback_service(tale_http::router(app));
-    if let Some(store) = parts.embedded_store {
-        router = router.route_service(&format!("/{}/{{*key}}", settings.object_store.bucket), store);
+    if doors {
+        tasks.spawn(hints.run(app_db.clone(), background.clone()));
+        tasks.spawn({
+            let (keyword, background) = (keyword.clone(), background.clone());
+            async move { keyword.run(background).await }
+        });
+        tasks.spawn({
+            let (chat, background) = (chat.clone(), background.clone());
+            async move { chat.run(background).await }
+        });
+        tasks.spawn({
+            let (identity, background) = (identity.clone(), background.clone());
+            async move { background.run_until_cancelled(identity.follow_ended_sessions()).await }
+        });
     }
+    if works {
+        tasks.spawn(sweep_idle(identity.clone(), background.clone()));
+        tasks.spawn(sweep(identity, chat.clone(), background.clone()));
+    }
+    let jobs = worker.map(|worker| tokio::spawn(worker.run(stopping.clone())));
+
     let close = CancellationToken::new();
-    let server_stop = Stop { drain: stopping.clone(), close: close.clone(), budget: settings.shutdown_drain };
-    let server = tokio::spawn(tale_http::serve(parts.listener, router, server_stop));
-    announce(&settings, address);
+    let address = parts.listener.as_ref().map(TcpListener::local_addr).transpose().map_err(StartError::other)?;
+    let server = parts.listener.map(|listener| {
+        let routes =
+            if parts.role == Role::BackendApi { tale_http::backend_router(app) } else { tale_http::router(app) };
+        let mut router = axum::Router::new().fallback_service(routes);
+        if let Some(store) = parts.embedded_store {
+            router = router.route_service(&format!("/{}/{{*key}}", settings.object_store.bucket), store);
+        }
+        let server_stop = Stop { drain: stopping.clone(), close: close.clone(), budget: settings.shutdown_drain };
+        tokio::spawn(tale_http::serve(listener, router, server_stop))
+    });
+    announce(parts.role, &settings.site, address);
 
     stop.cancelled().await;
     stopping.cancel();
     // Turns and jobs end while the doors are open, so that `/ready` says what goes on.
     let work = async {
-        let ended = tokio::join!(chat.drain(settings.shutdown_drain), jobs);
+        let ended = tokio::join!(chat.drain(settings.shutdown_drain), orderly(jobs));
         close.cancel();
         ended.1
     };
-    let ended = tokio::join!(server, work);
-    if ended.0.is_err() || ended.1.is_err() {
+    let ended = tokio::join!(orderly(server), work);
+    if !ended.0 || !ended.1 {
         tracing::error!(event = "process.part_panicked", "a part of the program had panicked");
     }
     background.cancel();
@@ -336,12 +365,26 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     Ok(())
 }
 
+/// Waits for a part of the program, if there is one; `false` when it had panicked.
+async fn orderly(part: Option<JoinHandle<()>>) -> bool {
+    match part {
+        Some(task) => task.await.is_ok(),
+        None => true,
+    }
+}
+
 /// The one line for the person at the terminal. The port accepts requests by now.
 #[expect(clippy::print_stdout, reason = "the promised line on standard output")]
-fn announce(settings: &Settings, address: SocketAddr) {
-    let site = settings.site.url.as_str().trim_end_matches('/');
-    tracing::info!(event = "process.ready", %address, site, "serving");
-    println!("ready {site}");
+pub(crate) fn announce(role: Role, site: &SiteSettings, address: Option<SocketAddr>) {
+    let site = site.url.as_str().trim_end_matches('/');
+    match address {
+        Some(address) => tracing::info!(event = "process.ready", role = role.name(), %address, site, "serving"),
+        None => tracing::info!(event = "process.ready", role = role.name(), "working"),
+    }
+    match role {
+        Role::BackendWorker => println!("ready {}", role.name()),
+        _ => println!("ready {site}"),
+    }
 }
 
 async fn start_demo(tasks: &TaskTracker, stop: &CancellationToken) -> Result<Url, StartError> {

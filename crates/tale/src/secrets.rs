@@ -17,7 +17,7 @@ const CONNECTIONS: u32 = 1;
 /// Encrypts database fields and secret files with the present keys.
 #[expect(clippy::print_stdout, reason = "the answer of the command")]
 pub(crate) async fn rotate(env: &Environment) -> Result<(), StartError> {
-    let settings = configuration::settle(env).map_err(StartError::Settings)?;
+    let settings = configuration::settle(env, tale_env::Role::All).map_err(StartError::Settings)?;
     let previous = settings.secrets.encryption_previous_hex.iter().map(ExposeSecret::expose_secret);
     let cipher =
         FieldCipher::from_hex(settings.secrets.encryption_hex.expose_secret(), previous).map_err(StartError::other)?;

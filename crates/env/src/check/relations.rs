@@ -15,7 +15,6 @@ const PAIRS: &[(&str, &str)] = &[
     ("CLOUD_IMPORT_MICROSOFT_CLIENT_ID", "CLOUD_IMPORT_MICROSOFT_CLIENT_SECRET"),
     ("CLOUD_IMPORT_GOOGLE_DRIVE_CLIENT_ID", "CLOUD_IMPORT_GOOGLE_DRIVE_CLIENT_SECRET"),
     ("AUTH_MICROSOFT_ENTRA_ID_ID", "AUTH_MICROSOFT_ENTRA_ID_SECRET"),
-    ("TLS_CERT_FILE", "TLS_KEY_FILE"),
     ("UMAMI_URL", "UMAMI_WEBSITE_ID"),
     ("UMAMI_URL", "UMAMI_PROXY_TOKEN"),
     ("RAG_RERANKING_BASE_URL", "RAG_RERANKING_MODEL"),
@@ -120,6 +119,15 @@ impl Relations<'_> {
     }
 
     fn store(&mut self) {
+        for (missing, other) in [
+            ("OBJECT_STORE_SECRET_KEY", "OBJECT_STORE_ACCESS_KEY"),
+            ("OBJECT_STORE_ACCESS_KEY", "OBJECT_STORE_SECRET_KEY"),
+        ] {
+            if self.env.is_set(other) && !self.env.is_set(missing) {
+                let why = format!("is not set, but {other} is");
+                self.say(Severity::Error, missing, why, "Set both keys of the object store, or neither");
+            }
+        }
         let public = self.text("OBJECT_STORE_PUBLIC_ENDPOINT").is_some();
         let name = if public { "OBJECT_STORE_PUBLIC_ENDPOINT" } else { "OBJECT_STORE_ENDPOINT" };
         let Some(endpoint) = self.url(name) else { return };
@@ -165,9 +173,13 @@ impl Relations<'_> {
                 }
             }
         }
-        if read("TLS_MODE") && self.text("TLS_MODE") == Some("file") && self.text("TLS_CERT_FILE").is_none() {
-            let fix = "Set TLS_CERT_FILE and TLS_KEY_FILE";
-            self.say(Severity::Note, "TLS_MODE", "is file, but no certificate is named", fix);
+        if read("TLS_MODE") && self.text("TLS_MODE") == Some("file") {
+            for name in ["TLS_CERT_FILE", "TLS_KEY_FILE"] {
+                if self.text(name).is_none() {
+                    let fix = "Set it to the path of a PEM file";
+                    self.say(Severity::Error, name, "is not set, which TLS_MODE=file needs", fix);
+                }
+            }
         }
         let idle = self.number(&registry::SESSION_IDLE_TIMEOUT_MINUTES).map(|minutes| minutes * 60 / 4);
         let cache = self.text("SESSION_COOKIE_CACHE_SECONDS").and_then(|text| text.parse::<u64>().ok());

@@ -8,7 +8,7 @@ const fn domain(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
 }
 
 const fn tls(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
-    Var::new(name, Section::Tls, roles, kind).not_yet(Part::Images)
+    Var::new(name, Section::Tls, roles, kind)
 }
 
 const EVERYONE: &[Role] = &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::Proxy, Role::Cli];
@@ -86,36 +86,40 @@ pub(super) const DOMAIN: &[Var] = &[
     ),
 ];
 
-pub(super) const TLS: &[Var] = &[
-    tls(
-        "TLS_MODE",
-        &[Role::Proxy, Role::BackendApi, Role::BackendWorker, Role::Cli],
-        Kind::OneOf(&["selfsigned", "letsencrypt", "external", "file"]),
-    )
-    .value("selfsigned")
-    .help(
-        "Where TLS ends and which certificate the proxy serves.",
-        "Wo TLS endet und welches Zertifikat der Proxy ausliefert.",
-        "Où se termine TLS et quel certificat le proxy présente.",
-    ),
-    tls("TLS_EMAIL", &[Role::Proxy, Role::Cli], Kind::Email).help(
-        "Contact for the certificate authority; recommended with TLS_MODE=letsencrypt.",
-        "Kontakt für die Zertifizierungsstelle; mit TLS_MODE=letsencrypt empfohlen.",
-        "Contact pour l’autorité de certification ; recommandé avec TLS_MODE=letsencrypt.",
-    ),
-    tls("TRUSTED_PROXIES", PROXY, Kind::Ranges).value("private_ranges").help(
-        "Peers whose X-Forwarded-Proto and X-Forwarded-For are believed; used with TLS_MODE=external only.",
-        "Gegenstellen, deren X-Forwarded-Proto und X-Forwarded-For geglaubt wird; nur mit TLS_MODE=external.",
-        "Pairs dont X-Forwarded-Proto et X-Forwarded-For sont crus ; seulement avec TLS_MODE=external.",
-    ),
-    tls("TLS_CERT_FILE", PROXY, Kind::File).help(
-        "Certificate chain (PEM) for TLS_MODE=file.",
-        "Zertifikatskette (PEM) für TLS_MODE=file.",
-        "Chaîne de certificats (PEM) pour TLS_MODE=file.",
-    ),
-    tls("TLS_KEY_FILE", PROXY, Kind::File).help(
-        "Private key (PEM) that belongs to TLS_CERT_FILE.",
-        "Privater Schlüssel (PEM) zu TLS_CERT_FILE.",
-        "Clé privée (PEM) qui correspond à TLS_CERT_FILE.",
-    ),
-];
+/// `TLS_MODE`.
+pub const TLS_MODE: Var =
+    tls("TLS_MODE", PROXY, Kind::OneOf(&["selfsigned", "letsencrypt", "external", "file"])).value("selfsigned").help(
+        "Which certificate the proxy serves: one of its own authority, one of Let's Encrypt, none because another proxy ends TLS, or TLS_CERT_FILE.",
+        "Welches Zertifikat der Proxy ausliefert: eines seiner eigenen Zertifizierungsstelle, eines von Let's Encrypt, keines, weil ein anderer Proxy TLS beendet, oder TLS_CERT_FILE.",
+        "Certificat que le proxy présente : celui de sa propre autorité, celui de Let's Encrypt, aucun car un autre proxy termine TLS, ou TLS_CERT_FILE.",
+    );
+
+/// `TLS_EMAIL`.
+pub const TLS_EMAIL: Var = tls("TLS_EMAIL", PROXY, Kind::Email).help(
+    "Contact for the certificate authority; recommended with TLS_MODE=letsencrypt.",
+    "Kontakt für die Zertifizierungsstelle; mit TLS_MODE=letsencrypt empfohlen.",
+    "Contact pour l’autorité de certification ; recommandé avec TLS_MODE=letsencrypt.",
+);
+
+/// `TRUSTED_PROXIES`.
+pub const TRUSTED_PROXIES: Var = tls("TRUSTED_PROXIES", PROXY, Kind::Ranges).value("private_ranges").help(
+    "Peers whose X-Forwarded-Proto and X-Forwarded-For are believed; used with TLS_MODE=external only.",
+    "Gegenstellen, deren X-Forwarded-Proto und X-Forwarded-For geglaubt wird; nur mit TLS_MODE=external.",
+    "Pairs dont X-Forwarded-Proto et X-Forwarded-For sont crus ; seulement avec TLS_MODE=external.",
+);
+
+/// `TLS_CERT_FILE`.
+pub const TLS_CERT_FILE: Var = tls("TLS_CERT_FILE", PROXY, Kind::File).help(
+    "Certificate chain (PEM) for TLS_MODE=file.",
+    "Zertifikatskette (PEM) für TLS_MODE=file.",
+    "Chaîne de certificats (PEM) pour TLS_MODE=file.",
+);
+
+/// `TLS_KEY_FILE`.
+pub const TLS_KEY_FILE: Var = tls("TLS_KEY_FILE", PROXY, Kind::File).help(
+    "Private key (PEM) that belongs to TLS_CERT_FILE.",
+    "Privater Schlüssel (PEM) zu TLS_CERT_FILE.",
+    "Clé privée (PEM) qui correspond à TLS_CERT_FILE.",
+);
+
+pub(super) const TLS: &[Var] = &[TLS_MODE, TLS_EMAIL, TRUSTED_PROXIES, TLS_CERT_FILE, TLS_KEY_FILE];

@@ -82,8 +82,16 @@ pub const OBJECT_STORE_PREFIX: Var = v("OBJECT_STORE_PREFIX", BACKEND, Kind::Key
         "Préfixe de chaque clé, pour partager le bucket avec d’autres données.",
     );
 
+/// `OBJECT_STORE_UPSTREAM`.
+pub const OBJECT_STORE_UPSTREAM: Var =
+    v("OBJECT_STORE_UPSTREAM", &[Role::Proxy], Kind::HostPort).value("object-store:9000").help(
+        "Where the proxy sends the path of the bucket.",
+        "Wohin der Proxy den Pfad des Buckets weiterleitet.",
+        "Destination vers laquelle le proxy transmet le chemin du bucket.",
+    );
+
 /// `OBJECT_STORE_PUBLIC_ENDPOINT`.
-pub const OBJECT_STORE_PUBLIC_ENDPOINT: Var = v("OBJECT_STORE_PUBLIC_ENDPOINT", BACKEND, HTTP)
+pub const OBJECT_STORE_PUBLIC_ENDPOINT: Var = v("OBJECT_STORE_PUBLIC_ENDPOINT", super::WEB_AND_BACKEND, HTTP)
     .derived(
         "the endpoint itself; with `tale dev` SITE_URL",
         "der Endpunkt selbst; mit `tale dev` SITE_URL",
@@ -104,11 +112,7 @@ pub(super) const OBJECT_STORE: &[Var] = &[
     OBJECT_STORE_FORCE_PATH_STYLE,
     OBJECT_STORE_PREFIX,
     OBJECT_STORE_PUBLIC_ENDPOINT,
-    v("OBJECT_STORE_UPSTREAM", &[Role::Proxy], Kind::HostPort).value("object-store:9000").not_yet(Part::Images).help(
-        "Where the proxy sends the path of the bucket.",
-        "Wohin der Proxy den Pfad des Buckets weiterleitet.",
-        "Destination vers laquelle le proxy transmet le chemin du bucket.",
-    ),
+    OBJECT_STORE_UPSTREAM,
     v("MINIO_ROOT_USER", STORE, Kind::Secret { min: 1 })
         .secret()
         .derived("OBJECT_STORE_ACCESS_KEY", "OBJECT_STORE_ACCESS_KEY", "OBJECT_STORE_ACCESS_KEY")

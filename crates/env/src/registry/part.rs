@@ -39,8 +39,6 @@ pub enum Part {
     Retention,
     /// Sandboxes.
     Sandboxes,
-    /// Roles in processes of their own.
-    SeparateRoles,
     /// The support link.
     SupportLink,
     /// A second factor.
@@ -140,11 +138,6 @@ impl Part {
                 "This release has no sandboxes.",
                 "Diese Version hat keine Sandboxes.",
                 "Cette version n’a pas de sandbox.",
-            ),
-            Self::SeparateRoles => words(
-                "This release runs web tier, doors and jobs in one process (`tale serve all`).",
-                "Diese Version betreibt Weboberfläche, HTTP-Zugänge und Jobs in einem Prozess (`tale serve all`).",
-                "Cette version exécute l’interface web, les accès HTTP et les tâches dans un seul processus (`tale serve all`).",
             ),
             Self::SupportLink => words(
                 "The error screens of this release have no support link.",

@@ -60,7 +60,7 @@ pub const ENCRYPTION_SECRET_PREVIOUS_HEX: Var = v("ENCRYPTION_SECRET_PREVIOUS_HE
 );
 
 /// `INSTANCE_SECRET`.
-pub const INSTANCE_SECRET: Var = made_by_dev(v("INSTANCE_SECRET", WEB_AND_BACKEND, Kind::HexKey))
+pub const INSTANCE_SECRET: Var = made_by_dev(v("INSTANCE_SECRET", BACKEND, Kind::HexKey))
     .required()
     .example(EXAMPLE_ROOT)
     .placeholders(&[EXAMPLE_ROOT])

@@ -1,6 +1,6 @@
 //! Roles, ports, replicas, concurrency and draining.
 
-use super::{BACKEND, Part, Reaction, Role, Section, Var, WORKER};
+use super::{BACKEND, Part, Reaction, Role, Section, Var, WEB_AND_BACKEND, WORKER};
 use crate::kind::{Kind, Unit};
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -17,19 +17,59 @@ const fn replicas(name: &'static str) -> Var {
 const SLOTS: Kind = Kind::Integer { min: 1, max: 256, unit: Unit::Plain };
 
 /// `ROLE`.
-pub const ROLE: Var = v("ROLE", BACKEND, Kind::OneOf(&["all"])).value("all").help(
-    "What `tale serve` without an argument runs. This release runs `all`: web tier, doors and jobs in one process.",
-    "Was `tale serve` ohne Argument ausführt. Diese Version führt `all` aus: Weboberfläche, HTTP-Zugänge und Jobs in einem Prozess.",
-    "Ce qu’exécute `tale serve` sans argument. Cette version exécute `all` : interface web, accès HTTP et tâches dans un seul processus.",
+pub const ROLE: Var = v(
+    "ROLE",
+    WEB_AND_BACKEND,
+    Kind::OneOf(&["platform", "backend-api", "backend-worker", "all", "api", "worker"]),
+)
+.derived("what TALE_ROLE says, else all", "was TALE_ROLE sagt, sonst all", "ce que dit TALE_ROLE, sinon all")
+.help(
+    "What `tale serve` without an argument runs: the web tier, the HTTP doors, the jobs, or all of them in one process. api and worker are short for the two backend roles.",
+    "Was `tale serve` ohne Argument ausführt: Weboberfläche, HTTP-Zugänge, Jobs oder alles in einem Prozess. api und worker sind kurz für die beiden Backend-Rollen.",
+    "Ce qu’exécute `tale serve` sans argument : l’interface web, les accès HTTP, les tâches, ou tout dans un seul processus. api et worker abrègent les deux rôles du backend.",
+);
+
+/// `TALE_ROLE`.
+pub const TALE_ROLE: Var = v("TALE_ROLE", WEB_AND_BACKEND, Kind::OneOf(&["api", "worker"])).help(
+    "The same for containers whose role is chosen by this name; ROLE has priority.",
+    "Dasselbe für Container, deren Rolle unter diesem Namen gewählt wird; ROLE hat Vorrang.",
+    "De même pour les conteneurs dont le rôle est choisi sous ce nom ; ROLE est prioritaire.",
 );
 
 /// `PORT`.
-pub const PORT: Var =
-    v("PORT", &[Role::Platform, Role::BackendApi, Role::All], Kind::Port { zero: false }).value("3005").help(
+pub const PORT: Var = v("PORT", &[Role::Platform, Role::BackendApi, Role::All], Kind::Port { zero: false })
+    .derived(
+        "3005; for the role platform 3000",
+        "3005; für die Rolle platform 3000",
+        "3005 ; pour le rôle platform, 3000",
+    )
+    .help(
         "Port that `tale serve` listens on; `--port` has priority.",
         "Port, auf dem `tale serve` lauscht; `--port` hat Vorrang.",
         "Port sur lequel `tale serve` écoute ; `--port` est prioritaire.",
     );
+
+/// `TALE_BACKEND_URL`.
+pub const TALE_BACKEND_URL: Var =
+    v("TALE_BACKEND_URL", &[Role::Platform], Kind::Url(&["http", "https"])).value("http://backend-api:3005").help(
+        "Where the web tier asks the backend for the status report.",
+        "Wo die Weboberfläche das Backend nach dem Statusbericht fragt.",
+        "Adresse à laquelle l’interface web demande au backend le rapport d’état.",
+    );
+
+/// `BACKEND_UPSTREAM`.
+pub const BACKEND_UPSTREAM: Var = v("BACKEND_UPSTREAM", &[Role::Proxy], Kind::HostPort).value("backend-api:3005").help(
+    "Where the proxy sends application routes.",
+    "Wohin der Proxy die Routen der Anwendung leitet.",
+    "Destination vers laquelle le proxy envoie les routes de l’application.",
+);
+
+/// `PLATFORM_UPSTREAM`.
+pub const PLATFORM_UPSTREAM: Var = v("PLATFORM_UPSTREAM", &[Role::Proxy], Kind::HostPort).value("platform:3000").help(
+    "Where the proxy sends everything else: pages and their files. With the role all it is the same as BACKEND_UPSTREAM.",
+    "Wohin der Proxy alles Übrige leitet: Seiten und ihre Dateien. Mit der Rolle all dasselbe wie BACKEND_UPSTREAM.",
+    "Destination vers laquelle le proxy envoie tout le reste : les pages et leurs fichiers. Avec le rôle all, identique à BACKEND_UPSTREAM.",
+);
 
 /// `WORKER_CONCURRENCY`.
 pub const WORKER_CONCURRENCY: Var =
@@ -42,7 +82,11 @@ pub const WORKER_CONCURRENCY: Var =
 /// `SHUTDOWN_DRAIN_MS`.
 pub const SHUTDOWN_DRAIN_MS: Var =
     v("SHUTDOWN_DRAIN_MS", BACKEND, Kind::Integer { min: 1_000, max: 600_000, unit: Unit::Millis })
-        .value("15000")
+        .derived(
+            "15000; for the role backend-worker 90000",
+            "15000; für die Rolle backend-worker 90000",
+            "15000 ; pour le rôle backend-worker, 90000",
+        )
         .help(
             "How long a stopping process waits for running work. A container's grace period must be at least 15 s longer.",
             "Wie lange ein endender Prozess auf laufende Arbeit wartet. Die Frist des Containers muss mindestens 15 s länger sein.",
@@ -51,7 +95,11 @@ pub const SHUTDOWN_DRAIN_MS: Var =
 
 pub(super) const TOPOLOGY: &[Var] = &[
     ROLE,
+    TALE_ROLE,
     PORT,
+    TALE_BACKEND_URL,
+    BACKEND_UPSTREAM,
+    PLATFORM_UPSTREAM,
     WORKER_CONCURRENCY,
     SHUTDOWN_DRAIN_MS,
     v(
@@ -79,17 +127,6 @@ pub(super) const TOPOLOGY: &[Var] = &[
         "Hosts that are reached without that proxy, separated by commas (lower-case twin too).",
         "Hosts, die ohne diesen Proxy erreicht werden, durch Kommas getrennt (auch klein geschrieben).",
         "Hôtes joints sans ce proxy, séparés par des virgules (aussi en minuscules).",
-    ),
-    v(
-        "TALE_ROLE",
-        &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All],
-        Kind::OneOf(&["api", "worker"]),
-    )
-    .not_yet(Part::SeparateRoles)
-    .help(
-        "Process that the shared image starts; unset means the web tier.",
-        "Prozess, den das gemeinsame Image startet; nicht gesetzt heißt Weboberfläche.",
-        "Processus que démarre l’image commune ; non définie signifie l’interface web.",
     ),
     replicas("TALE_PLATFORM_REPLICAS").help(
         "Replicas of the web tier in one colour of a deployment.",
@@ -137,19 +174,6 @@ pub(super) const TOPOLOGY: &[Var] = &[
             "Auswerter von Automatisierungscode in einem Prozess.",
             "Évaluateurs de code d’automatisation dans un processus.",
         ),
-    v("TALE_BACKEND_URL", &[Role::Platform], Kind::Url(&["http", "https"]))
-        .value("http://backend-api:3005")
-        .not_yet(Part::SeparateRoles)
-        .help(
-            "Where the web tier reaches the backend.",
-            "Wo die Weboberfläche das Backend erreicht.",
-            "Adresse à laquelle l’interface web joint le backend.",
-        ),
-    v("BACKEND_UPSTREAM", &[Role::Proxy], Kind::HostPort).value("backend-api:3005").not_yet(Part::Images).help(
-        "Where the proxy sends application routes.",
-        "Wohin der Proxy die Routen der Anwendung leitet.",
-        "Destination vers laquelle le proxy envoie les routes de l’application.",
-    ),
     v("NODE_EXTRA_CA_CERTS", &[Role::Sandbox], Kind::File).not_yet(Part::Sandboxes).help(
         "Further certificate roots of the spawner, normally those of the cluster.",
         "Weitere Wurzelzertifikate des Spawners, normalerweise die des Clusters.",

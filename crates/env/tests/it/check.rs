@@ -108,10 +108,10 @@ fn values_that_do_not_fit_together_are_named() {
 
 #[test]
 fn what_has_no_effect_is_said_and_stops_nothing() {
-    let found = of(&[("TALE_ROLE", "worker"), ("AUTH_DATABASE_POOL_MAX", "9"), ("TOTP_ENVIRONMENT", "a b")]);
+    let found = of(&[("TOTP_CLIENT_NAME", "Acme"), ("AUTH_DATABASE_POOL_MAX", "9"), ("TOTP_ENVIRONMENT", "a b")]);
     assert!(found.iter().all(|problem| problem.severity == Severity::Note), "{found:#?}");
     let found = words(&found).join("\n");
-    assert!(found.contains("TALE_ROLE has no effect. This release runs web tier"), "{found}");
+    assert!(found.contains("TOTP_CLIENT_NAME has no effect. This release has no second factor"), "{found}");
     assert!(found.contains("AUTH_DATABASE_POOL_MAX has no effect. Sessions are read through"), "{found}");
     assert!(of(&[("CONTROLLER_URL", "x"), ("TALE_AUDIT_SIGNING_KEY", "x"), ("SANDBOX_PORT", "x")]).is_empty());
 }
@@ -125,6 +125,24 @@ fn flags_need_their_exact_word_and_say_so() {
         "{found:?}"
     );
     assert!(of(&[("TALE_ALLOW_OPEN_SIGN_UP", "false")]).is_empty());
+}
+
+#[test]
+fn a_proxy_with_its_own_certificate_needs_both_files() {
+    let of = |pairs: &[(&str, &str)]| {
+        let pairs = [("SITE_URL", "https://tale.example.org")].iter().chain(pairs);
+        let map = MapEnv(pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect());
+        (check(&Environment::of_map(&map), Role::Proxy, Scope::Elsewhere), tale_env::ProxySettings::from_env(&map))
+    };
+    let (found, settings) = of(&[("TLS_MODE", "file"), ("TLS_CERT_FILE", "/c.pem")]);
+    assert!(
+        found.iter().any(|problem| problem.severity == Severity::Error && problem.variable == "TLS_KEY_FILE"),
+        "{found:#?}"
+    );
+    assert!(settings.unwrap_err().to_string().contains("TLS_KEY_FILE"));
+    let (found, settings) = of(&[("TLS_MODE", "file"), ("TLS_CERT_FILE", "/c.pem"), ("TLS_KEY_FILE", "/k.pem")]);
+    assert!(found.is_empty() && settings.is_ok(), "{found:#?}");
+    assert!(of(&[]).0.is_empty() && of(&[]).1.unwrap().tls == tale_env::TlsMode::SelfSigned);
 }
 
 #[test]

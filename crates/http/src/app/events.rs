@@ -16,8 +16,8 @@ use futures::{Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tale_chat::{DeltaKind, TurnEvent};
-use tale_core::Problem;
 use tale_core::ids::{OrgId, ThreadId, UserId};
+use tale_core::{Code, Problem};
 use tale_db::hints::{HintEvent, Topic};
 use tale_identity::Via;
 use utoipa_axum::router::OpenApiRouter;
@@ -52,6 +52,11 @@ async fn follow_events(
     member: Member,
     Query(parameters): Query<Parameters>,
 ) -> Result<Response, HttpProblem> {
+    if app.stopping.is_cancelled() {
+        // Another replica takes it; here it would end at once.
+        let problem = Problem::new(Code::Draining, "This server is stopping. Connect again.");
+        return Err(problem.retry_after(Duration::from_secs(1)).into());
+    }
     let owner = owner_of(&member)?;
     let thread = parameters.thread_id.as_deref().map(thread_id).transpose()?;
     if let Some(id) = thread {

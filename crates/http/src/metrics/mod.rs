@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, FromRef, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::collect::Collector;
 use crate::listeners::Listeners;
-use crate::state::App;
+use crate::state::{App, Shell};
 
 /// What the gauges are read from.
 pub struct MetricsParts {
@@ -86,20 +86,47 @@ impl Metrics {
     }
 
     async fn answer(&self, series: Series, headers: &HeaderMap) -> Response {
-        let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let format = Format::accepted(accept);
-        let text = self.page(series, format).await;
-        ([(header::CONTENT_TYPE, format.content_type()), (header::CACHE_CONTROL, "no-store")], text).into_response()
+        let format = format_of(headers);
+        sent(self.page(series, format).await, format)
     }
+}
+
+fn format_of(headers: &HeaderMap) -> Format {
+    Format::accepted(headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default())
+}
+
+fn sent(text: String, format: Format) -> Response {
+    ([(header::CONTENT_TYPE, format.content_type()), (header::CACHE_CONTROL, "no-store")], text).into_response()
+}
+
+/// The series of the web tier, which nothing is collected for.
+fn of_shell(shell: &Shell, headers: &HeaderMap) -> Response {
+    let format = format_of(headers);
+    sent(write::page(shell.role, Series::Platform, None, format), format)
 }
 
 /// The routes. They are for operators and stand in no contract.
 pub(crate) fn router() -> Router<App> {
-    Router::new()
-        .route("/metrics", get(internal))
-        .route("/metrics/platform", get(platform))
-        .route("/metrics/backend", get(backend))
-        .route("/metrics/sla-rules", get(sla_rules))
+    of_web_tier().route("/metrics", get(internal)).route("/metrics/backend", get(backend))
+}
+
+fn of_web_tier<S: Clone + Send + Sync + 'static>() -> Router<S>
+where
+    Shell: FromRef<S>,
+{
+    Router::new().route("/metrics/platform", get(platform)).route("/metrics/sla-rules", get(sla_rules))
+}
+
+/// The routes of a web tier that is a process of its own.
+pub(crate) fn of_web_tier_alone() -> Router<Shell> {
+    of_web_tier().route("/metrics", get(internal_of_web_tier))
+}
+
+async fn internal_of_web_tier(State(shell): State<Shell>, request: Request) -> Response {
+    if !is_direct_neighbour(&request) {
+        return crate::door::not_found().await.into_response();
+    }
+    of_shell(&shell, request.headers())
 }
 
 /// Everything, for who stands in the network of the deployment.
@@ -110,9 +137,9 @@ async fn internal(State(app): State<App>, request: Request) -> Response {
     app.metrics().answer(Series::All, request.headers()).await
 }
 
-async fn platform(State(app): State<App>, headers: HeaderMap) -> Response {
-    match admitted(app.metrics_token.as_ref(), &headers) {
-        true => app.metrics().answer(Series::Platform, &headers).await,
+async fn platform(State(shell): State<Shell>, headers: HeaderMap) -> Response {
+    match admitted(shell.metrics_token.as_ref(), &headers) {
+        true => of_shell(&shell, &headers),
         false => refused(),
     }
 }
@@ -124,8 +151,8 @@ async fn backend(State(app): State<App>, headers: HeaderMap) -> Response {
     }
 }
 
-async fn sla_rules(State(app): State<App>, headers: HeaderMap) -> Response {
-    match admitted(app.metrics_token.as_ref(), &headers) {
+async fn sla_rules(State(shell): State<Shell>, headers: HeaderMap) -> Response {
+    match admitted(shell.metrics_token.as_ref(), &headers) {
         true => ([(header::CONTENT_TYPE, "application/yaml")], sla::rules()).into_response(),
         false => refused(),
     }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tale_db::embedded::{self, EmbeddedPostgres};
-use tale_env::{EnvSource, Environment, MapEnv, registry};
+use tale_env::{EnvSource, Environment, MapEnv, Role, registry};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -73,10 +73,11 @@ async fn start(
     } else {
         None
     };
-    let settings = configuration::settle(&env).map_err(StartError::Settings)?;
+    let settings = configuration::settle(&env, Role::All).map_err(StartError::Settings)?;
     let parts = Parts {
+        role: Role::All,
         env: Arc::new(env),
-        listener,
+        listener: Some(listener),
         data_dir: data.join(""),
         work_dir: data.join("work"),
         worker_identity: Some(format!("dev:{}", data.join("").display())),

@@ -99,8 +99,8 @@ fn a_role_with_a_wrong_environment_does_not_start() {
         assert!(answer.err.contains(name), "{name} missing in {}", answer.err);
     }
     assert!(!answer.err.contains(HIDDEN));
-    let role = tale(&["serve"], &[("ROLE", "worker")]);
-    assert!(role.code == 78 && role.err.contains("ROLE is \"worker\""), "{}", role.err);
+    let role = tale(&["serve"], &[("ROLE", "web")]);
+    assert!(role.code == 78 && role.err.contains("ROLE is \"web\""), "{}", role.err);
     let log = tale(&["serve"], &[("TALE_LOG", "tale=loud"), ("TALE_LOG_FORMAT", "xml")]);
     assert!(log.code == 78 && log.err.contains("TALE_LOG is") && log.err.contains("TALE_LOG_FORMAT is"), "{}", log.err);
 }

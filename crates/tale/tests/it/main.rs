@@ -1,4 +1,6 @@
 //! The program as it is called.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on should panic")]
 
+mod edge;
 mod env;
+mod roles;

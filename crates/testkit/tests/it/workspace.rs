@@ -13,7 +13,7 @@ use tale_testkit::workspace;
 const ROWS: &[&[&str]] = &[
     &["core"],
     &["env"],
-    &["db", "orgfiles", "extract"],
+    &["db", "orgfiles", "extract", "edge"],
     &["blobs", "jobs"],
     &["governance"],
     &["identity"],

@@ -1,0 +1,42 @@
+//! The `platform` role: the web app's pages and files and the status report, without a database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tale_core::SystemClock;
+use tale_env::{Environment, PlatformSettings, Role};
+use tale_http::serve::Stop;
+use tale_http::status::Status;
+use tale_http::web::WebFiles;
+use tale_http::{Shell, ShellParts, StoreOrigin};
+use tokio_util::sync::CancellationToken;
+
+use crate::configuration;
+use crate::platform::{self, StartError};
+
+/// How long answers may take to end after a signal. Pages and files are short.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Serves until `stop`.
+pub(crate) async fn serve(env: &Environment, port: Option<u16>, stop: CancellationToken) -> Result<(), StartError> {
+    configuration::judge(env, Role::Platform).map_err(StartError::Settings)?;
+    let settings = PlatformSettings::from_env(env).map_err(StartError::Settings)?;
+    let listener = platform::bind_all(port.unwrap_or(settings.port)).await?;
+    let address = listener.local_addr().map_err(StartError::other)?;
+    let status = Status::of_backend(Arc::new(SystemClock), settings.backend).map_err(StartError::other)?;
+    let store = settings.store.map(|store| store.origin().ascii_serialization()).unwrap_or_default();
+    let shell = Shell::new(ShellParts {
+        role: Role::Platform.name(),
+        site: settings.site.clone(),
+        web: settings.web_dir.map_or(WebFiles::Embedded, WebFiles::Directory),
+        store: StoreOrigin::Fixed(store),
+        status,
+        metrics_token: settings.metrics_token,
+    });
+    let stop = Stop { drain: stop.clone(), close: stop, budget: DRAIN };
+    let server = tokio::spawn(tale_http::serve(listener, tale_http::platform_router(shell), stop));
+    platform::announce(Role::Platform, &settings.site, Some(address));
+    server.await.map_err(StartError::other)?;
+    tracing::info!("stopped");
+    Ok(())
+}
