@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 9d8aa90871dab35951c9a84b9bff3985b049bc74886776b916ce57fd7bbf46b0) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 533a3ade69d17ad2d62ca0aa484c451d7e03c1b3d8798d404ed7dda545746b28) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -5748,7 +5748,7 @@ export interface components {
          * @description A passage of an indexed file.
          */
         ChunkId: string;
-        /** @description One component of the status report. */
+        /** @description One component of the report. */
         Component: {
             /** @description `application`, `knowledge` or `files`. */
             id: string;
