@@ -16,7 +16,8 @@ export default defineConfig({
 		sveltekit({
 			adapter: adapter({ pages: 'build', assets: 'build', fallback: 'index.html', precompress: false }),
 			compilerOptions: { runes: true },
-			paths: { relative: false },
+			// Files of the build find each other wherever they are served; the page gets its base path from the server.
+			paths: { relative: true },
 			version: { pollInterval: 0 }
 		})
 	],
@@ -26,7 +27,11 @@ export default defineConfig({
 				// Without this every message and icon that two pages share becomes a file of its own: a hundred requests of
 				// 300 bytes, each compressed alone.
 				codeSplitting: {
-					groups: [{ name: 'shared', test: /src\/lib\/|@lucide|svelte-query/, minShareCount: 4, maxModuleSize: 20_000 }]
+					groups: [
+						// What the page tells the app (its base path) is stored before anything that reads it is loaded.
+						{ name: 'payload', test: /kit\/src\/runtime\/client\/payload\.js/, priority: 1 },
+						{ name: 'shared', test: /src\/lib\/|@lucide|svelte-query/, minShareCount: 4, maxModuleSize: 20_000 }
+					]
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 /**
- * Finishes a build: adds the files of the API reference (`/docs`) and writes a compressed body beside
- * every text file, so that the server compresses nothing at run time.
+ * Finishes a build: makes the page a template for any base path, adds the files of the API reference
+ * (`/docs`) and writes a compressed body beside every text file, so that the server compresses
+ * nothing at run time.
  */
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
@@ -12,9 +13,26 @@ const compressed = new Set(['.js', '.css', '.html', '.svg', '.json', '.txt', '.w
 /** Smaller bodies do not get smaller. */
 const smallest = 1024;
 
+/** What the server writes into the page (`crates/http/src/web.rs`). */
+const head = `<meta name="tale-address" content="%tale.address%" />
+		<meta name="tale-support" content="%tale.support%" />
+		`;
+
+/** Every address of the page begins with the base path, which the server knows. */
+function template(page: string): string {
+	const filled = page
+		.replaceAll(/(href="|src="|import\(")\//g, '$1%tale.base%/')
+		.replace(/\bbase: ""/, 'base: "%tale.base%"')
+		.replace('<title>', `${head}<title>`);
+	const left = /["'`(]\/(?![/>])[^"'`)]*/.exec(filled);
+	if (left) throw new Error(`the page has an address without the base path: ${left[0]}`);
+	if (!filled.includes('base: "%tale.base%"')) throw new Error('the page does not start the app with a base path');
+	return filled;
+}
+
 /** Starts the reference. Keys live in the memory of the page only. */
 const start = `SwaggerUIBundle({
-	url: '/openapi.json',
+	url: new URL('../openapi.json', document.currentScript.src).href,
 	dom_id: '#reference',
 	deepLinking: true,
 	persistAuthorization: false,
@@ -22,6 +40,9 @@ const start = `SwaggerUIBundle({
 	tryItOutEnabled: true
 });
 `;
+
+const index = join(build, 'index.html');
+await writeFile(index, template(await readFile(index, 'utf8')));
 
 await mkdir(reference, { recursive: true });
 for (const file of ['swagger-ui-bundle.js', 'swagger-ui.css', 'LICENSE']) {

@@ -119,7 +119,7 @@ fn options(out: &mut Lines, settings: &ProxySettings, ports: Ports) {
 
 /// The routes, the first match first.
 fn routes(out: &mut Lines, settings: &ProxySettings) {
-    let base = settings.base_path.as_str();
+    let base = settings.site.base_path.as_str();
     handle(out, "self", &under(base, &["/health"]), |out| {
         security(out, settings);
         out.line("header Cache-Control no-store");
@@ -159,7 +159,7 @@ fn routes(out: &mut Lines, settings: &ProxySettings) {
 
 /// What an upstream that does not answer looks like from outside (PRX-1).
 fn errors(out: &mut Lines, settings: &ProxySettings) {
-    let base = settings.base_path.as_str();
+    let base = settings.site.base_path.as_str();
     out.open("handle_errors");
     security(out, settings);
     out.line("@away expression `{http.error.status_code} in [502, 503, 504]`");
@@ -208,7 +208,7 @@ fn errors(out: &mut Lines, settings: &ProxySettings) {
 /// One block for each kind of address, and a redirect to our own names from plain HTTP.
 fn sites(out: &mut Lines, settings: &ProxySettings, ports: Ports) {
     let site = &settings.site;
-    let origins: Vec<&Url> = std::iter::once(&site.url).chain(&site.additional).collect();
+    let origins: Vec<&Url> = site.origins().collect();
     if settings.tls == TlsMode::External {
         // Whatever host is asked for: what is not ours counts as the canonical one behind.
         out.open(&format!("http://:{}", ports.http));
@@ -288,7 +288,7 @@ fn security(out: &mut Lines, settings: &ProxySettings) {
     for (name, value) in SECURITY {
         out.line(&format!("header ?{name} {}", quoted(value)));
     }
-    if settings.site.is_https() {
+    if settings.site.url.scheme() == "https" {
         out.line("header ?Strict-Transport-Security max-age=31536000");
     }
 }

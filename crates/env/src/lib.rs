@@ -21,6 +21,7 @@ pub mod reference;
 pub mod reference_page;
 pub mod registry;
 pub mod settings;
+pub mod site;
 pub mod words;
 
 pub use check::{Scope, check};
@@ -30,6 +31,7 @@ pub use reader::{EnvProblem, EnvProblems, EnvSource, MapEnv, Severity};
 pub use registry::{Role, Section, Var};
 pub use settings::{
     ConfigFileSettings, DatabaseSettings, ObjectStoreSettings, PlatformSettings, ReportSettings, SecretSettings,
-    Settings, SiteSettings, TrustedHeaderNames, report_settings, role_of, secret_values,
+    Settings, TrustedHeaderNames, report_settings, role_of, secret_values,
 };
+pub use site::SiteSettings;
 pub use words::Lang;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use crate::kind::Value;
 use crate::reader::{EnvProblems, EnvReader, EnvSource};
 use crate::registry as var;
-use crate::settings::{SiteSettings, read_site};
+use crate::settings::read_site;
+use crate::site::SiteSettings;
 
 /// Which certificate the proxy serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,10 +32,8 @@ pub enum TlsMode {
 /// What the proxy is configured from.
 #[derive(Debug, Clone)]
 pub struct ProxySettings {
-    /// Origins.
+    /// Origins and base path.
     pub site: SiteSettings,
-    /// The path that everything is served under, without a slash at its end; empty for the root.
-    pub base_path: String,
     /// The certificate.
     pub tls: TlsMode,
     /// Peers whose forwarded headers are believed, as CIDR or `private_ranges`; none unless TLS ends
@@ -58,7 +57,6 @@ impl ProxySettings {
     pub fn from_env(source: &dyn EnvSource) -> Result<Self, EnvProblems> {
         let mut env = EnvReader::new(source);
         let site = read_site(&mut env);
-        let base_path = var::find("BASE_PATH").and_then(|var| env.text(var)).unwrap_or_default();
         let email = env.text(&var::TLS_EMAIL);
         let mode = env.text(&var::TLS_MODE);
         let tls = match mode.as_deref() {
@@ -87,7 +85,6 @@ impl ProxySettings {
         let settings = (|| {
             Some(Self {
                 site: site?,
-                base_path: base_path.trim_end_matches('/').to_owned(),
                 tls: tls?,
                 trusted,
                 backend: backend?,

@@ -29,14 +29,15 @@ pub fn path(lang: Lang) -> &'static str {
     }
 }
 
-/// The page in `lang`, with the style in it and nothing to load besides.
+/// The page in `lang`, with the style in it and nothing to load besides; its links begin with `base`,
+/// the base path of the deployment.
 #[must_use]
-pub fn html(lang: Lang) -> String {
+pub fn html(lang: Lang, base: &str) -> String {
     let title = TITLE.get(lang);
     let mut out = format!(
         "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>Tale · {title}</title>\n\
-         <link rel=\"icon\" href=\"/icon.svg\">\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n<nav aria-label=\"{}\">",
+         <link rel=\"icon\" href=\"{base}/icon.svg\">\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n<nav aria-label=\"{}\">",
         lang.code(),
         words("Language", "Sprache", "Langue").get(lang)
     );
@@ -47,9 +48,9 @@ pub fn html(lang: Lang) -> String {
             Lang::Fr => "Français",
         };
         let here = if other == lang { " aria-current=\"page\"" } else { "" };
-        let _ = write!(out, "<a href=\"{}\" lang=\"{}\"{here}>{name}</a>", path(other), other.code());
+        let _ = write!(out, "<a href=\"{base}{}\" lang=\"{}\"{here}>{name}</a>", path(other), other.code());
     }
-    out.push_str("<a href=\"/docs\" lang=\"en\">API</a></nav>\n</header>\n<main>\n");
+    let _ = write!(out, "<a href=\"{base}/docs\" lang=\"en\">API</a></nav>\n</header>\n<main>\n");
     prose(&mut out, INTRO.get(lang));
     let _ = write!(out, "<nav aria-label=\"{}\">", words("Sections", "Abschnitte", "Sections").get(lang));
     for &section in Section::ALL {
@@ -142,7 +143,8 @@ mod tests {
     #[test]
     fn every_variable_stands_on_the_page_and_nothing_is_left_of_the_markup() {
         for lang in Lang::ALL {
-            let page = html(lang);
+            let page = html(lang, "/app");
+            assert!(!page.contains("\"/docs") && page.contains("\"/app/docs\"") && page.contains("\"/app/icon.svg\""));
             for var in registry::vars() {
                 assert!(page.contains(&format!("<code>{}</code>", escaped(var.name))), "{}", var.name);
             }

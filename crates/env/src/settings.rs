@@ -12,11 +12,12 @@ use crate::kind::Value;
 use crate::reader::{EnvProblem, EnvProblems, EnvReader, EnvSource, Severity};
 use crate::registry as var;
 use crate::registry::Role;
+use crate::site::SiteSettings;
 
 /// Everything the roles are built from.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Origins.
+    /// Addresses.
     pub site: SiteSettings,
     /// Secrets of the instance.
     pub secrets: SecretSettings,
@@ -54,29 +55,6 @@ pub struct Settings {
     pub port: u16,
     /// Token of the public metrics routes; without it they answer nobody.
     pub metrics_token: Option<SecretString>,
-}
-
-/// Origins of the deployment.
-#[derive(Debug, Clone)]
-pub struct SiteSettings {
-    /// The canonical origin, without a trailing slash.
-    pub url: Url,
-    /// Further full entry points.
-    pub additional: Vec<Url>,
-}
-
-impl SiteSettings {
-    /// Whether `origin` (the value of an `Origin` header) is one of ours.
-    #[must_use]
-    pub fn allows_origin(&self, origin: &str) -> bool {
-        std::iter::once(&self.url).chain(&self.additional).any(|ours| ours.origin().ascii_serialization() == origin)
-    }
-
-    /// Whether cookies carry `Secure`.
-    #[must_use]
-    pub fn is_https(&self) -> bool {
-        self.url.scheme() == "https"
-    }
 }
 
 /// Names of the headers by which a reverse proxy signs people in. `Default` is what an empty environment
@@ -352,7 +330,9 @@ pub(crate) fn read_site(env: &mut EnvReader<'_>) -> Option<SiteSettings> {
     } else {
         env.text(&var::HOST).and_then(|host| Url::parse(&format!("https://{host}")).ok())
     };
-    Some(SiteSettings { url: url?, additional })
+    let base_path = env.text(&var::BASE_PATH).unwrap_or_default();
+    let support_url = env.url(&var::TALE_CONTACT_SUPPORT_URL);
+    Some(SiteSettings { url: url?, additional, base_path, support_url: support_url? })
 }
 
 fn read_trusted_headers(env: &mut EnvReader<'_>) -> Option<TrustedHeaderNames> {
@@ -489,8 +469,7 @@ mod tests {
     #[test]
     fn a_complete_environment_gives_settings() {
         let settings = with(&[]).unwrap();
-        assert!(settings.site.allows_origin("https://tale.example.org"));
-        assert!(!settings.site.allows_origin("https://tale.example.org.evil.example"));
+        assert_eq!((settings.site.url.as_str(), settings.site.base_path.as_str()), ("https://tale.example.org/", ""));
         assert_eq!((settings.worker_concurrency, settings.port), (5, 3005));
         assert_eq!(settings.database.app_pool_max, 10);
         assert!(settings.object_store.path_style && settings.organization_creators.is_none());
@@ -523,6 +502,32 @@ mod tests {
     fn plain_http_is_for_loopback_only() {
         assert!(with(&[("SITE_URL", "http://localhost:3000")]).is_ok());
         assert!(with(&[("SITE_URL", "http://tale.example.org")]).is_err());
+    }
+
+    #[test]
+    fn a_slash_at_the_end_of_the_base_path_does_not_matter() {
+        let base = |text| with(&[("BASE_PATH", text)]).unwrap().site.base_path;
+        assert_eq!([base("/app"), base("/app/"), base("/a/b/")], ["/app", "/app", "/a/b"]);
+        assert_eq!([base(""), base("/")], ["", ""]);
+        for bad in ["app", "/a/../b", "/a b", "/\"><script>"] {
+            assert!(with(&[("BASE_PATH", bad)]).unwrap_err().to_string().contains("BASE_PATH"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn support_is_where_a_browser_can_go() {
+        let support = |text| with(&[("TALE_CONTACT_SUPPORT_URL", text)]).unwrap().site.support_url.to_string();
+        assert_eq!(support("https://help.example/?a=1"), "https://help.example/?a=1");
+        for other in ["", "mailto:help@example.org", "help.example"] {
+            assert_eq!(support(other), "https://tale.dev/contact", "{other}");
+        }
+    }
+
+    #[test]
+    fn an_additional_origin_with_a_path_is_named() {
+        let refused = with(&[("ADDITIONAL_SITE_URLS", "https://a.example/path")]).unwrap_err().to_string();
+        assert!(refused.contains("ADDITIONAL_SITE_URLS") && refused.contains("https://a.example/path"), "{refused}");
+        assert!(with(&[("ADDITIONAL_SITE_URLS", "https://a.example")]).is_ok());
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! Who calls: the extractors that turn a cookie or a key into a caller, before any body is looked at.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
-use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
 use tale_core::ids::OrgId;
 use tale_core::{Code, Problem};
+use tale_env::SiteSettings;
 pub use tale_identity::ClientAddress;
 use tale_identity::{Caller, SessionPrincipal, TrustedProxies};
+use url::Url;
 
+use crate::origin::{peer, request_origin};
 use crate::problem::HttpProblem;
 use crate::session_copy;
 use crate::state::App;
@@ -21,10 +22,18 @@ pub const SESSION_COOKIE: &str = "tale_session";
 /// its own session in the place of a person's.
 pub const SECURE_SESSION_COOKIE: &str = "__Host-tale_session";
 
-/// The name of this site's session cookie. No other is read or written.
+/// Name of the session cookie of an https site under a base path, which the name above rules out: still
+/// taken over https only.
+pub const SECURE_PATH_SESSION_COOKIE: &str = "__Secure-tale_session";
+
+/// The name of the session cookie at `origin`, one of the site's. No other is read or written there.
 #[must_use]
-pub fn session_cookie_name(app: &App) -> &'static str {
-    if app.site.is_https() { SECURE_SESSION_COOKIE } else { SESSION_COOKIE }
+pub fn session_cookie_name(site: &SiteSettings, origin: &Url) -> &'static str {
+    match (origin.scheme(), site.base_path.as_str()) {
+        ("https", "") => SECURE_SESSION_COOKIE,
+        ("https", _) => SECURE_PATH_SESSION_COOKIE,
+        _ => SESSION_COOKIE,
+    }
 }
 
 /// Marks requests that a tab makes by itself: they do not keep a session alive (SES-7).
@@ -43,6 +52,12 @@ pub struct Member(pub Caller);
 #[derive(Clone)]
 pub struct KeyCaller(pub Caller);
 
+/// The session token of a request, of the cookie that belongs to the origin it came in by.
+fn token_of<'a>(app: &App, parts: &'a Parts) -> Option<&'a str> {
+    let origin = request_origin(&app.site, &parts.headers, &parts.extensions);
+    session_token(&parts.headers, session_cookie_name(&app.site, origin))
+}
+
 /// The session token of the request, or whatever its cookie called `cookie` holds.
 #[must_use]
 pub fn session_token<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
@@ -56,8 +71,9 @@ pub fn session_token<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str
         .map(|(_, value)| value)
 }
 
-/// Refuses a state-changing request that another site's page made (SES-11): it needs one of our
-/// origins in `Origin`, or the browser's own word that it is same-origin.
+/// Refuses a state-changing request that another site's page made (SES-11, DCF-16): it needs one of
+/// our origins in `Origin`, or, away from signing in and out, the browser's own word that it is
+/// same-origin.
 ///
 /// # Errors
 /// `ORIGIN_FORBIDDEN`.
@@ -67,23 +83,16 @@ pub fn check_origin(app: &App, parts: &Parts) -> Result<(), Problem> {
     }
     let text = |name| parts.headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
     let allowed = match text("origin") {
-        Some(origin) => app.site.allows_origin(origin) || same_host(origin, text("host")),
-        None => text("sec-fetch-site") == Some("same-origin"),
+        Some(origin) => app.site.allows_origin(origin),
+        None => text("sec-fetch-site") == Some("same-origin") && !parts.uri.path().starts_with("/api/auth/"),
     };
     if allowed {
         return Ok(());
     }
     Err(Problem::new(
         Code::OriginForbidden,
-        "This request must come from a page of this Tale. Send an `Origin` header of one of its addresses.",
+        "This request must come from a page of this Tale, opened at one of its own addresses (SITE_URL, ADDITIONAL_SITE_URLS).",
     ))
-}
-
-/// Whether `origin` names the very host the request was sent to. A page of another site cannot
-/// make a browser send that, so it needs no list.
-fn same_host(origin: &str, host: Option<&str>) -> bool {
-    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    authority.is_some() && authority == host
 }
 
 fn signed_out() -> Problem {
@@ -95,7 +104,7 @@ fn is_background(parts: &Parts) -> bool {
 }
 
 async fn principal(app: &App, parts: &Parts) -> Result<Option<SessionPrincipal>, Problem> {
-    let Some(token) = session_token(&parts.headers, session_cookie_name(app)) else { return Ok(None) };
+    let Some(token) = token_of(app, parts) else { return Ok(None) };
     let background = is_background(parts);
     if let Some(principal) = session_copy::read(app, parts, token, background, None) {
         return Ok(Some(principal));
@@ -139,7 +148,7 @@ impl FromRequestParts<App> for Member {
             .map(|(_, value)| value.parse::<OrgId>())
             .transpose()
             .map_err(|_| Problem::new(Code::OrgForbidden, "You are not a member of this organization."));
-        let token = session_token(&parts.headers, session_cookie_name(app)).ok_or_else(signed_out)?;
+        let token = token_of(app, parts).ok_or_else(signed_out)?;
         let named = org.as_ref().copied().ok().flatten();
         let background = is_background(parts);
         let (principal, caller) = match session_copy::read(app, parts, token, background, named) {
@@ -191,16 +200,22 @@ impl FromRequestParts<App> for ClientAddress {
 /// The client's address: the TCP peer, or the client behind it when the peer is a proxy of ours.
 #[must_use]
 pub fn client_address(parts: &Parts) -> ClientAddress {
-    let peer =
-        parts.extensions.get::<ConnectInfo<SocketAddr>>().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |info| info.0.ip());
     let lines: Vec<&str> =
         parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).collect();
     let list = lines.join(",");
-    ClientAddress::resolve(peer, Some(list.as_str()).filter(|list| !list.is_empty()), &TrustedProxies::default())
+    ClientAddress::resolve(
+        peer(&parts.extensions),
+        Some(list.as_str()).filter(|list| !list.is_empty()),
+        &TrustedProxies::default(),
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
+    use axum::extract::ConnectInfo;
+
     use super::*;
 
     fn parts(peer: &str, forwarded: Option<&str>) -> Parts {

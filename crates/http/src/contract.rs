@@ -25,7 +25,7 @@ pub fn document() -> Value {
     document["components"]["responses"] = refusals();
     document["components"]["securitySchemes"] = json!({
         "key": { "type": "http", "scheme": "bearer", "description": "An API key, made in the app under Settings > API keys." },
-        "session": { "type": "apiKey", "in": "cookie", "name": crate::caller::SESSION_COOKIE, "description": "The browser's session; on an https site the name is `__Host-tale_session`. Changes also need an `Origin` of this Tale." },
+        "session": { "type": "apiKey", "in": "cookie", "name": crate::caller::SESSION_COOKIE, "description": "The browser's session; on an https site the name is `__Host-tale_session`, or `__Secure-tale_session` under a base path. Changes also need an `Origin` of this Tale." },
     });
     document["components"]["headers"] = json!({
         "RequestId": { "description": "Names this request in the server's log. A well-formed one that the client sent is kept.", "schema": { "type": "string" } },

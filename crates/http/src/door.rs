@@ -10,12 +10,14 @@ use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusC
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use tale_core::{Code, Problem};
+use tale_env::SiteSettings;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tracing::Instrument;
 
 use crate::metrics::requests;
+use crate::origin::{below_base, request_origin};
 use crate::problem::{Answered, HttpProblem, envelope};
 use crate::session_copy;
 use crate::state::Shell;
@@ -72,7 +74,8 @@ async fn door(State(shell): State<Shell>, mut request: Request, next: Next) -> R
         request.headers_mut().remove(header::ACCEPT_ENCODING);
     }
     let copied = session_copy::Slot::default();
-    let response = match judge_uri(request.uri()) {
+    let over_tls = request_origin(&shell.site, request.headers(), request.extensions()).scheme() == "https";
+    let response = match addressed(&shell.site, request.uri()) {
         Err(problem) => HttpProblem(problem).into_response(),
         Ok(rewritten) => {
             if let Some(uri) = rewritten {
@@ -95,11 +98,11 @@ async fn door(State(shell): State<Shell>, mut request: Request, next: Next) -> R
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    security_headers(&shell, &mut response);
+    security_headers(over_tls, &mut response);
     copied.settle(&mut response);
     let _entered = span.enter();
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-    requests::count(&method, &whole_path, status, elapsed);
+    requests::count(&method, shell.site.without_base(&whole_path).unwrap_or(&whole_path), status, elapsed);
     let ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     if elapsed >= SLOW {
         tracing::info!(event = "http.slow", status, ms, "answered slowly");
@@ -177,6 +180,13 @@ fn request_id(request: &Request) -> String {
         .map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
 }
 
+/// The address as routes see it, when it differs: judged, and without the base path.
+fn addressed(site: &SiteSettings, uri: &Uri) -> Result<Option<Uri>, Problem> {
+    let judged = judge_uri(uri)?;
+    let below = below_base(site, judged.as_ref().unwrap_or(uri))?;
+    Ok(below.or(judged))
+}
+
 /// Refuses what no route may see; rewrites one trailing slash away.
 fn judge_uri(uri: &Uri) -> Result<Option<Uri>, Problem> {
     let whole = uri.path_and_query().map_or("", |pq| pq.as_str());
@@ -234,7 +244,7 @@ fn chain(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
     text
 }
 
-fn security_headers(shell: &Shell, response: &mut Response) {
+fn security_headers(over_tls: bool, response: &mut Response) {
     let headers = response.headers_mut();
     let fixed: [(HeaderName, &'static str); 5] = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -248,7 +258,7 @@ fn security_headers(shell: &Shell, response: &mut Response) {
             headers.insert(name, HeaderValue::from_static(value));
         }
     }
-    if shell.site.is_https() {
+    if over_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! - [`caller`]: who calls ([`caller::Signed`], [`caller::Member`], [`caller::KeyCaller`]),
 //! - [`body`] and [`query`]: strict parsing into wire types,
+//! - [`origin`]: by which of the site's addresses a request came,
 //! - [`problem`]: the only type that is both a problem and a response,
 //! - [`door`]: what happens to a request before and after every handler.
 
@@ -19,6 +20,7 @@ pub mod door;
 pub mod health;
 pub mod listeners;
 pub mod metrics;
+pub mod origin;
 pub mod problem;
 pub mod query;
 pub mod rate;
@@ -68,6 +70,6 @@ pub fn platform_router(shell: Shell) -> Router {
 fn doors(app: &App) -> Router<App> {
     Router::from(app::router())
         .nest("/api/v1", v1::guarded(v1::router().into(), app))
-        .merge(docs::router(app))
+        .merge(docs::router())
         .merge(metrics::router())
 }

@@ -10,9 +10,11 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tale_core::ids::OrgId;
 use tale_identity::SessionPrincipal;
+use url::Url;
 
 use crate::app::auth::cookie_of;
 use crate::caller::session_token;
+use crate::origin::request_origin;
 use crate::state::App;
 
 /// Name of the cookie.
@@ -40,7 +42,13 @@ pub(crate) fn read(
 pub(crate) fn keep(app: &App, parts: &Parts, principal: &SessionPrincipal, token: &str) {
     if let Some(slot) = parts.extensions.get::<Slot>()
         && let Some(copy) = app.identity.copy_session(principal, token)
-        && let Ok(cookie) = cookie_of(app, COPY_COOKIE, &copy.value, Some(copy.max_age.as_secs().max(1)))
+        && let Ok(cookie) = cookie_of(
+            &app.site,
+            request_origin(&app.site, &parts.headers, &parts.extensions),
+            COPY_COOKIE,
+            &copy.value,
+            Some(copy.max_age.as_secs().max(1)),
+        )
     {
         let _already = slot.0.set(cookie);
     }
@@ -63,7 +71,8 @@ impl Slot {
 }
 
 /// The cookies of an answer that ends the session.
-pub(crate) fn forgotten(app: &App, session: HeaderValue) -> Vec<(axum::http::HeaderName, HeaderValue)> {
-    let copy = app.identity.copies_sessions().then(|| cookie_of(app, COPY_COOKIE, "", Some(0)).ok()).flatten();
+pub(crate) fn forgotten(app: &App, origin: &Url, session: HeaderValue) -> Vec<(axum::http::HeaderName, HeaderValue)> {
+    let copy =
+        app.identity.copies_sessions().then(|| cookie_of(&app.site, origin, COPY_COOKIE, "", Some(0)).ok()).flatten();
     std::iter::once(session).chain(copy).map(|value| (header::SET_COOKIE, value)).collect()
 }

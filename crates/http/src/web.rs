@@ -15,7 +15,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rust_embed::RustEmbed;
 use tale_core::crypto::{hex_of, sha256};
+use tale_env::SiteSettings;
+use url::Url;
 
+use crate::origin::request_origin;
 use crate::state::Shell;
 
 #[derive(RustEmbed)]
@@ -80,7 +83,8 @@ pub async fn serve(State(shell): State<Shell>, request: Request) -> Response {
     {
         return StatusCode::NOT_FOUND.into_response();
     }
-    index(&shell)
+    let origin = request_origin(&shell.site, request.headers(), request.extensions());
+    index(&shell, origin)
 }
 
 fn file(web: &WebFiles, name: &str, headers: &HeaderMap) -> Option<Response> {
@@ -130,13 +134,15 @@ fn body_of(web: &WebFiles, name: &str, content: Cow<'static, [u8]>, headers: &He
     response
 }
 
-/// The app's page with a content security policy that admits exactly its own inline scripts.
-fn index(shell: &Shell) -> Response {
+/// The app's page at one of the site's origins, with a content security policy that admits exactly
+/// its own inline scripts.
+fn index(shell: &Shell, origin: &Url) -> Response {
     let Some(page) = shell.web.get("index.html") else {
         return (StatusCode::NOT_FOUND, "The web app is not part of this build. Build it with `make build`.\n")
             .into_response();
     };
-    let hashes: String = inline_scripts(&String::from_utf8_lossy(&page))
+    let page = filled(&String::from_utf8_lossy(&page), &shell.site, origin);
+    let hashes: String = inline_scripts(&page)
         .map(|script| format!(" 'sha256-{}'", STANDARD.encode(sha256(script.as_bytes()))))
         .collect();
     // Uploads and downloads go to the object store's public address, which may be another origin.
@@ -146,7 +152,7 @@ fn index(shell: &Shell) -> Response {
          connect-src 'self' {store}; font-src 'self' data:; frame-src 'self' blob:; object-src 'none'; worker-src 'self' blob:; \
          base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
     );
-    let mut response = Body::from(page.into_owned()).into_response();
+    let mut response = Body::from(page).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -154,6 +160,19 @@ fn index(shell: &Shell) -> Response {
         headers.insert(header::CONTENT_SECURITY_POLICY, value);
     }
     response
+}
+
+/// The page with what only the server knows: the base path in its addresses, the address the browser
+/// is on, and where people find help. One build of the app serves every base path.
+fn filled(page: &str, site: &SiteSettings, origin: &Url) -> String {
+    page.replace("%tale.base%", &site.base_path)
+        .replace("%tale.address%", &quoted(&site.address_at(origin)))
+        .replace("%tale.support%", &quoted(site.support_url.as_str()))
+}
+
+/// Text inside a quoted attribute.
+fn quoted(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;")
 }
 
 /// The contents of `<script>` elements without a source.
@@ -174,6 +193,23 @@ mod tests {
         let page =
             "<head><script>one()</script><script src=\"/a.js\"></script><script type=\"module\">\n two() </script>";
         assert_eq!(inline_scripts(page).collect::<Vec<_>>(), ["one()", "\n two() "]);
+    }
+
+    #[test]
+    fn the_page_is_filled_for_its_place() {
+        let site = SiteSettings {
+            url: "https://tale.example.org".parse().unwrap(),
+            additional: vec!["https://a.example:8443".parse().unwrap()],
+            base_path: "/app".into(),
+            support_url: "https://help.example/?a=1&b=\"".parse().unwrap(),
+        };
+        let page = r#"<script src="%tale.base%/boot.js"></script><meta content="%tale.address%"><meta content="%tale.support%"><script>base: "%tale.base%"</script>"#;
+        let filled = filled(page, &site, &site.additional[0]);
+        assert_eq!(
+            filled,
+            r#"<script src="/app/boot.js"></script><meta content="https://a.example:8443/app"><meta content="https://help.example/?a=1&amp;b=%22"><script>base: "/app"</script>"#
+        );
+        assert_eq!(inline_scripts(&filled).collect::<Vec<_>>(), [r#"base: "/app""#]);
     }
 
     fn answer(web: &WebFiles, name: &str, headers: &[(header::HeaderName, &'static str)]) -> Option<Response> {

@@ -40,19 +40,21 @@ impl Unhealthy {
 /// Asks the process of `role` on this machine whether it lives.
 pub(crate) fn check(env: &Environment, role: Option<Role>, port: Option<u16>) -> Result<(), Unhealthy> {
     let role = role.map_or_else(|| role_of(env), Ok).map_err(Unhealthy::Settings)?;
+    let base = env.raw(registry::BASE_PATH.name).unwrap_or_default();
+    let base = base.trim().trim_end_matches('/');
     let (path, usual) = match role {
         Role::BackendWorker => return Err(Unhealthy::NothingListens),
-        Role::Platform => ("/api/health", 3000),
-        Role::Proxy => ("/health", PROXY_PORT),
-        _ => ("/ping", 3005),
+        Role::Platform => (format!("{base}/api/health"), 3000),
+        Role::Proxy => ("/health".to_owned(), PROXY_PORT),
+        _ => ("/ping".to_owned(), 3005),
     };
     let set = || env.raw(registry::PORT.name).and_then(|text| text.trim().parse().ok());
     let set = if role == Role::Proxy { None } else { set() };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.or(set).unwrap_or(usual)));
-    let answer = ask(address, path).map_err(|source| Unhealthy::Silent { address, source })?;
+    let answer = ask(address, &path).map_err(|source| Unhealthy::Silent { address, source })?;
     match answer.split(' ').nth(1) {
         Some("200") => Ok(()),
-        _ => Err(Unhealthy::Answered { address, path: path.to_owned(), answer }),
+        _ => Err(Unhealthy::Answered { address, path, answer }),
     }
 }
 

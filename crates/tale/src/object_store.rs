@@ -7,7 +7,6 @@ use tale_blobs::{Blobs, StoreConfig};
 use tale_core::clock::SharedClock;
 use tale_env::Settings;
 use tale_orgfiles::{AgeKeys, ConfigStore};
-use url::Url;
 
 use crate::platform::StartError;
 
@@ -54,8 +53,7 @@ pub(crate) async fn open(
 }
 
 fn client(connection: &Connection, keys: Keys, settings: &Settings) -> Result<StoreConfig, StartError> {
-    let origins: Vec<Url> = std::iter::once(&settings.site.url).chain(&settings.site.additional).cloned().collect();
-    connection.store_config(keys, origins).ok_or_else(|| {
+    connection.store_config(keys, settings.site.origins().cloned().collect()).ok_or_else(|| {
         StartError::other(format!("`{}` is no region of AWS S3; set OBJECT_STORE_ENDPOINT", connection.region))
     })
 }

@@ -376,7 +376,7 @@ async fn orderly(part: Option<JoinHandle<()>>) -> bool {
 /// The one line for the person at the terminal. The port accepts requests by now.
 #[expect(clippy::print_stdout, reason = "the promised line on standard output")]
 pub(crate) fn announce(role: Role, site: &SiteSettings, address: Option<SocketAddr>) {
-    let site = site.url.as_str().trim_end_matches('/');
+    let site = site.address_at(&site.url);
     match address {
         Some(address) => tracing::info!(event = "process.ready", role = role.name(), %address, site, "serving"),
         None => tracing::info!(event = "process.ready", role = role.name(), "working"),

@@ -47,13 +47,15 @@ function ready(child: ChildProcess): Promise<string> {
 	});
 }
 
-/** Starts a server; the result says where it listens and how to end it. */
-export async function startServer(): Promise<{ url: string; stop: () => Promise<void> }> {
+/** Starts a server, with `settings` in its environment; the result says where it is and how to end it. */
+export async function startServer(
+	settings: Record<string, string> = {}
+): Promise<{ url: string; stop: () => Promise<void> }> {
 	const data = mkdtempSync(join(tmpdir(), 'tale-e2e-'));
 	const port = await freePort();
 	const child = spawn(binary(), ['dev', '--port', String(port), '--data-dir', data, '--demo'], {
 		stdio: ['ignore', 'pipe', 'pipe'],
-		env: { ...process.env, TALE_ALLOW_PRIVATE_PROVIDER_HOSTS: '1' }
+		env: { ...process.env, TALE_ALLOW_PRIVATE_PROVIDER_HOSTS: '1', ...settings }
 	});
 	const url = await ready(child);
 	const stop = async () => {

@@ -128,6 +128,7 @@ impl Relations<'_> {
                 self.say(Severity::Error, missing, why, "Set both keys of the object store, or neither");
             }
         }
+        self.base_path_and_bucket();
         let public = self.text("OBJECT_STORE_PUBLIC_ENDPOINT").is_some();
         let name = if public { "OBJECT_STORE_PUBLIC_ENDPOINT" } else { "OBJECT_STORE_ENDPOINT" };
         let Some(endpoint) = self.url(name) else { return };
@@ -144,6 +145,18 @@ impl Relations<'_> {
             let why = "is false, but an endpoint given by address has no names below it";
             self.say(Severity::Warning, "OBJECT_STORE_FORCE_PATH_STYLE", why, "Leave it out");
         }
+    }
+
+    /// Both begin paths of the same host: what a browser sends there belongs to one of them.
+    fn base_path_and_bucket(&mut self) {
+        let literal =
+            if let Default::Value(value) = registry::OBJECT_STORE_BUCKET.default { Some(value) } else { None };
+        let first = self.text("BASE_PATH").and_then(|path| path.strip_prefix('/')?.split('/').next());
+        let Some(bucket) = self.text("OBJECT_STORE_BUCKET").or(literal).filter(|bucket| first == Some(bucket)) else {
+            return;
+        };
+        let why = format!("begins with /{bucket}, which is the path of files in the bucket of that name");
+        self.say(Severity::Error, "BASE_PATH", why, "Choose another path, or another OBJECT_STORE_BUCKET");
     }
 
     fn verification(&mut self) {

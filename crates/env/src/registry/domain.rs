@@ -44,15 +44,18 @@ pub const ADDITIONAL_SITE_URLS: Var = domain("ADDITIONAL_SITE_URLS", WITH_PROXY,
     "Autres origines qui sont des points d’entrée complets du même déploiement.",
 );
 
+/// `BASE_PATH`.
+pub const BASE_PATH: Var = domain("BASE_PATH", WITH_PROXY, Kind::BasePath).help(
+    "Path prefix under which the whole deployment is served. A slash at its end does not matter.",
+    "Pfadpräfix, unter dem das ganze Deployment ausgeliefert wird. Ein Schrägstrich am Ende ist ohne Bedeutung.",
+    "Préfixe de chemin sous lequel tout le déploiement est servi. Une barre oblique finale est sans effet.",
+);
+
 pub(super) const DOMAIN: &[Var] = &[
     SITE_URL,
     ADDITIONAL_SITE_URLS,
     HOST,
-    domain("BASE_PATH", WITH_PROXY, Kind::BasePath).not_yet(Part::BasePath).help(
-        "Path prefix under which the whole deployment is served. A slash at its end does not matter.",
-        "Pfadpräfix, unter dem das ganze Deployment ausgeliefert wird. Ein Schrägstrich am Ende ist ohne Bedeutung.",
-        "Préfixe de chemin sous lequel tout le déploiement est servi. Une barre oblique finale est sans effet.",
-    ),
+    BASE_PATH,
     domain("DOCS_URL", PROXY, Kind::Origin)
         .derived("https://docs.HOST", "https://docs.HOST", "https://docs.HOST")
         .not_yet(Part::DocsSite)

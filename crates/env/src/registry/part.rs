@@ -11,8 +11,6 @@ pub enum Part {
     Analytics,
     /// Automations.
     Automations,
-    /// A base path.
-    BasePath,
     /// Images of a database, an object store and a proxy.
     Images,
     /// Organization configuration files.
@@ -39,8 +37,6 @@ pub enum Part {
     Retention,
     /// Sandboxes.
     Sandboxes,
-    /// The support link.
-    SupportLink,
     /// A second factor.
     SecondFactor,
     /// Video links.
@@ -68,11 +64,6 @@ impl Part {
                 "This release has no automations.",
                 "Diese Version hat keine Automatisierungen.",
                 "Cette version n’a pas d’automatisations.",
-            ),
-            Self::BasePath => words(
-                "This release is served at the root of its origin only.",
-                "Diese Version wird nur an der Wurzel ihrer Origin ausgeliefert.",
-                "Cette version est servie uniquement à la racine de son origine.",
             ),
             Self::Images => words(
                 "This release ships no container images; run a Postgres, an object store and a proxy of your own.",
@@ -138,11 +129,6 @@ impl Part {
                 "This release has no sandboxes.",
                 "Diese Version hat keine Sandboxes.",
                 "Cette version n’a pas de sandbox.",
-            ),
-            Self::SupportLink => words(
-                "The error screens of this release have no support link.",
-                "Die Fehlerseiten dieser Version haben keinen Support-Link.",
-                "Les écrans d’erreur de cette version n’ont pas de lien vers le support.",
             ),
             Self::SecondFactor => words(
                 "This release has no second factor.",

@@ -37,20 +37,18 @@ pub const SESSION_COOKIE_CACHE_SECONDS: Var = Var::new(
 
 pub(super) const SESSIONS: &[Var] = &[SESSION_IDLE_TIMEOUT_MINUTES, SESSION_COOKIE_CACHE_SECONDS];
 
-pub(super) const SUPPORT: &[Var] = &[Var::new(
-    "TALE_CONTACT_SUPPORT_URL",
-    Section::Support,
-    &[Role::Platform, Role::All],
-    Kind::Url(&["https", "http"]),
-)
-.value("https://tale.dev/contact")
-.reaction(Reaction::UseDefault)
-.not_yet(Part::SupportLink)
-.help(
-    "Target of the support link on error screens.",
-    "Ziel des Support-Links auf Fehlerseiten.",
-    "Cible du lien vers le support sur les écrans d’erreur.",
-)];
+/// `TALE_CONTACT_SUPPORT_URL`.
+pub const TALE_CONTACT_SUPPORT_URL: Var =
+    Var::new("TALE_CONTACT_SUPPORT_URL", Section::Support, &[Role::Platform, Role::All], Kind::Url(&["https", "http"]))
+        .value("https://tale.dev/contact")
+        .reaction(Reaction::UseDefault)
+        .help(
+            "Target of the support link on error screens. It gets the organization as organizationId.",
+            "Ziel des Support-Links auf Fehlerseiten. Es bekommt die Organisation als organizationId.",
+            "Cible du lien vers le support sur les écrans d’erreur. Elle reçoit l’organisation comme organizationId.",
+        );
+
+pub(super) const SUPPORT: &[Var] = &[TALE_CONTACT_SUPPORT_URL];
 
 pub(super) const MCP: &[Var] = &[
     mcp("TALE_MCP_ALLOWED_ORIGINS", Kind::Origins).help(

@@ -107,6 +107,18 @@ fn values_that_do_not_fit_together_are_named() {
 }
 
 #[test]
+fn the_base_path_leaves_the_path_of_files_alone() {
+    let base = |pairs: &[(&str, &str)]| of(pairs).into_iter().filter(|problem| problem.variable == "BASE_PATH").count();
+    for taken in ["/tale-blobs", "/tale-blobs/", "/tale-blobs/app"] {
+        assert_eq!(base(&[("BASE_PATH", taken)]), 1, "{taken}");
+    }
+    assert_eq!(base(&[("BASE_PATH", "/files"), ("OBJECT_STORE_BUCKET", "files")]), 1);
+    for free in ["/app", "/app/tale-blobs", "/tale-blobs-2", "/"] {
+        assert_eq!(base(&[("BASE_PATH", free)]), 0, "{free}");
+    }
+}
+
+#[test]
 fn what_has_no_effect_is_said_and_stops_nothing() {
     let found = of(&[("TOTP_CLIENT_NAME", "Acme"), ("AUTH_DATABASE_POOL_MAX", "9"), ("TOTP_ENVIRONMENT", "a b")]);
     assert!(found.iter().all(|problem| problem.severity == Severity::Note), "{found:#?}");

@@ -14,6 +14,7 @@ use utoipa_axum::routes;
 use super::auth::{Visitor, cookie};
 use crate::body::Body;
 use crate::caller::Signed;
+use crate::origin::RequestOrigin;
 use crate::problem::HttpProblem;
 use crate::session_copy;
 use crate::state::App;
@@ -150,11 +151,13 @@ async fn change_password(
     State(app): State<App>,
     Signed(principal): Signed,
     Visitor(device): Visitor,
+    origin: RequestOrigin,
     body: Body<ChangePasswordRequest>,
 ) -> Result<impl IntoResponse, HttpProblem> {
     let form = body.read()?;
     app.identity.change_password(&principal, &form.current_password, &form.new_password, &device).await?;
-    Ok((StatusCode::NO_CONTENT, AppendHeaders(session_copy::forgotten(&app, cookie(&app, "", Some(0))?))))
+    let ended = session_copy::forgotten(&app, &origin.0, cookie(&app, &origin.0, "", Some(0))?);
+    Ok((StatusCode::NO_CONTENT, AppendHeaders(ended)))
 }
 
 /// Every browser in which the person is signed in.

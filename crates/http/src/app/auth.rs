@@ -7,10 +7,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use serde::{Deserialize, Serialize};
 use tale_core::Problem;
+use tale_env::SiteSettings;
 use tale_identity::Device;
 use tale_identity::accounts::{Setup, SignUp};
 use tale_identity::sessions::SignedIn;
 use tale_identity::sign_in::Credentials;
+use url::Url;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -18,6 +20,7 @@ use utoipa_axum::routes;
 use super::organizations::OrganizationSummary;
 use crate::body::Body;
 use crate::caller::{Signed, check_origin, client_address, session_cookie_name};
+use crate::origin::RequestOrigin;
 use crate::problem::HttpProblem;
 use crate::session_copy;
 use crate::state::App;
@@ -150,6 +153,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 async fn setup(
     State(app): State<App>,
     Visitor(device): Visitor,
+    origin: RequestOrigin,
     body: Body<SetupRequest>,
 ) -> Result<impl IntoResponse, HttpProblem> {
     let form = body.read()?;
@@ -162,7 +166,7 @@ async fn setup(
     };
     let (signed_in, organization) = app.identity.setup(&setup, &device).await?;
     let done = SetupDone { user: SessionUser::from(&signed_in), organization: organization.into() };
-    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &signed_in)?)]), Json(done)))
+    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &origin.0, &signed_in)?)]), Json(done)))
 }
 
 /// Makes an account without organization: the first one, or any while sign-up is open.
@@ -170,13 +174,14 @@ async fn setup(
 async fn sign_up(
     State(app): State<App>,
     Visitor(device): Visitor,
+    origin: RequestOrigin,
     body: Body<SignUpRequest>,
 ) -> Result<impl IntoResponse, HttpProblem> {
     let form = body.read()?;
     let sign_up = SignUp { name: form.name, email: form.email, password: form.password, setup_token: form.setup_token };
     let signed_in = app.identity.sign_up(&sign_up, &device).await?;
     let done = SignedUp { user: SessionUser::from(&signed_in) };
-    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &signed_in)?)]), Json(done)))
+    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &origin.0, &signed_in)?)]), Json(done)))
 }
 
 /// Signs a person in with a password.
@@ -184,6 +189,7 @@ async fn sign_up(
 async fn sign_in(
     State(app): State<App>,
     Visitor(device): Visitor,
+    origin: RequestOrigin,
     body: Body<SignInRequest>,
 ) -> Result<impl IntoResponse, HttpProblem> {
     let form = body.read()?;
@@ -194,31 +200,44 @@ async fn sign_in(
         Some(org) => format!("/dashboard/{org}/chat"),
         None => "/dashboard/create-organization".to_owned(),
     };
-    let done = SignInDone { user: SessionUser::from(&signed_in), redirect };
-    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &signed_in)?)]), Json(done)))
+    let done = SignInDone { user: SessionUser::from(&signed_in), redirect: app.site.path(&redirect) };
+    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &origin.0, &signed_in)?)]), Json(done)))
 }
 
 /// Ends the session.
 #[utoipa::path(post, path = "/api/auth/sign-out", tag = "auth", responses((status = 204)))]
-async fn sign_out(State(app): State<App>, Signed(principal): Signed) -> Result<impl IntoResponse, HttpProblem> {
+async fn sign_out(
+    State(app): State<App>,
+    Signed(principal): Signed,
+    origin: RequestOrigin,
+) -> Result<impl IntoResponse, HttpProblem> {
     app.identity.sign_out(&principal).await?;
-    Ok((StatusCode::NO_CONTENT, AppendHeaders(session_copy::forgotten(&app, cookie(&app, "", Some(0))?))))
+    let ended = session_copy::forgotten(&app, &origin.0, cookie(&app, &origin.0, "", Some(0))?);
+    Ok((StatusCode::NO_CONTENT, AppendHeaders(ended)))
 }
 
-pub(crate) fn session_cookie(app: &App, signed_in: &SignedIn) -> Result<HeaderValue, Problem> {
-    cookie(app, &signed_in.token, signed_in.persistent.then_some(COOKIE_SECONDS))
+pub(crate) fn session_cookie(app: &App, origin: &Url, signed_in: &SignedIn) -> Result<HeaderValue, Problem> {
+    cookie(app, origin, &signed_in.token, signed_in.persistent.then_some(COOKIE_SECONDS))
 }
 
-/// The `Set-Cookie` value of the session; without an age the cookie ends with the browser.
-pub(crate) fn cookie(app: &App, token: &str, max_age: Option<u64>) -> Result<HeaderValue, Problem> {
-    cookie_of(app, session_cookie_name(app), token, max_age)
+/// The `Set-Cookie` value of the session for the origin the browser is on; without an age the cookie
+/// ends with the browser.
+pub(crate) fn cookie(app: &App, origin: &Url, token: &str, max_age: Option<u64>) -> Result<HeaderValue, Problem> {
+    cookie_of(&app.site, origin, session_cookie_name(&app.site, origin), token, max_age)
 }
 
-/// The `Set-Cookie` value of one of our cookies.
-pub(crate) fn cookie_of(app: &App, name: &str, value: &str, max_age: Option<u64>) -> Result<HeaderValue, Problem> {
+/// The `Set-Cookie` value of one of our cookies at `origin`.
+pub(crate) fn cookie_of(
+    site: &SiteSettings,
+    origin: &Url,
+    name: &str,
+    value: &str,
+    max_age: Option<u64>,
+) -> Result<HeaderValue, Problem> {
     let age = max_age.map(|seconds| format!("; Max-Age={seconds}")).unwrap_or_default();
-    let secure = if app.site.is_https() { "; Secure" } else { "" };
-    HeaderValue::from_str(&format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{age}"))
+    let path = site.cookie_path();
+    let secure = if origin.scheme() == "https" { "; Secure" } else { "" };
+    HeaderValue::from_str(&format!("{name}={value}; Path={path}; HttpOnly; SameSite=Lax{secure}{age}"))
         .map_err(Problem::internal)
 }
 

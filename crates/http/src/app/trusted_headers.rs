@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tale_core::{Code, Problem};
+use tale_env::SiteSettings;
 use tale_identity::Role;
 use tale_identity::trusted_headers::{Assertion, HandOff};
-use url::Url;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -17,6 +17,7 @@ use utoipa_axum::routes;
 use super::auth::{Visitor, session_cookie};
 use crate::body::Body;
 use crate::caller::{MaybeSigned, Member};
+use crate::origin::RequestOrigin;
 use crate::problem::HttpProblem;
 use crate::query::Query;
 use crate::state::App;
@@ -211,11 +212,13 @@ async fn authenticate(
     State(app): State<App>,
     MaybeSigned(principal): MaybeSigned,
     Visitor(device): Visitor,
+    RequestOrigin(origin): RequestOrigin,
     asked: Asked,
     Query(target): Query<Target>,
 ) -> Result<Response, HttpProblem> {
-    let asked_for = target.redirect.as_deref().and_then(|text| local_path(&app.site.url, text));
-    let next = asked_for.clone().unwrap_or_else(|| "/dashboard".to_owned());
+    let asked_for = target.redirect.as_deref().and_then(|text| local_path(&app.site, text));
+    let next = asked_for.clone().unwrap_or_else(|| app.site.path("/dashboard"));
+    let log_in = app.site.path("/log-in");
     if principal.is_some() {
         return Ok(lead_to(&next));
     }
@@ -228,7 +231,7 @@ async fn authenticate(
             query.append_pair("next", path);
         }
         let query = query.finish();
-        if query.is_empty() { "/log-in".to_owned() } else { format!("/log-in?{query}") }
+        if query.is_empty() { log_in.clone() } else { format!("{log_in}?{query}") }
     };
     if !asked.by_page_load {
         // The sign-in page asks again by itself, as a page of ours.
@@ -236,16 +239,16 @@ async fn authenticate(
     }
     let network = device.client.network();
     if let Err(problem) = app.limits.failed_hand_offs.check(&network) {
-        return Ok(too_many(&asked.languages, &problem));
+        return Ok(too_many(&log_in, &asked.languages, &problem));
     }
     match app.identity.hand_off(&asked.assertion, &device).await? {
         HandOff::SignedIn(signed_in) => {
-            let cookie = [(header::SET_COOKIE, session_cookie(&app, &signed_in)?)];
+            let cookie = [(header::SET_COOKIE, session_cookie(&app, &origin, &signed_in)?)];
             Ok((AppendHeaders(cookie), lead_to(&next)).into_response())
         }
         HandOff::KeyRefused => Ok(match app.limits.failed_hand_offs.take(network) {
             Ok(()) => lead_to(&sign_in(Some("refused"))),
-            Err(problem) => too_many(&asked.languages, &problem),
+            Err(problem) => too_many(&log_in, &asked.languages, &problem),
         }),
         HandOff::Refused => Ok(lead_to(&sign_in(Some("refused")))),
     }
@@ -257,7 +260,7 @@ fn lead_to(path: &str) -> Response {
 }
 
 /// The page for a network from which too many refused keys came. It says nothing of this one.
-fn too_many(languages: &str, problem: &Problem) -> Response {
+fn too_many(log_in: &str, languages: &str, problem: &Problem) -> Response {
     let (lang, title, text, link) = if languages.starts_with("de") {
         (
             "de",
@@ -281,7 +284,7 @@ fn too_many(languages: &str, problem: &Problem) -> Response {
         )
     };
     let page = format!(
-        "<!doctype html><html lang=\"{lang}\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><main><h1>{title}</h1><p>{text}</p><p><a href=\"/log-in?trusted_headers_error=busy\">{link}</a></p></main></html>"
+        "<!doctype html><html lang=\"{lang}\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><main><h1>{title}</h1><p>{text}</p><p><a href=\"{log_in}?trusted_headers_error=busy\">{link}</a></p></main></html>"
     );
     let seconds = problem.retry_after.map_or(1, |wait| wait.as_millis().div_ceil(1_000).max(1));
     let headers = [
@@ -343,15 +346,15 @@ fn is_page_load(headers: &HeaderMap) -> bool {
         && is("sec-fetch-site", &["same-origin", "same-site", "none"])
 }
 
-/// `text` as a path of this site with its query and fragment; nothing for another site's address, for an
-/// API's, and for whatever a browser could take for either.
-fn local_path(site: &Url, text: &str) -> Option<String> {
+/// `text` as a path of this Tale with its query and fragment; nothing for another site's address, for
+/// what lies outside the base path, for an API's, and for whatever a browser could take for either.
+fn local_path(site: &SiteSettings, text: &str) -> Option<String> {
     if text.len() > MAX_REDIRECT || !text.starts_with('/') || text.contains(|c: char| c.is_control() || c == '\\') {
         return None;
     }
-    let url = site.join(text).ok()?;
-    let path = url.path();
-    let ours = url.origin() == site.origin() && !path.starts_with("//");
+    let url = site.url.join(text).ok()?;
+    let path = site.without_base(url.path())?;
+    let ours = url.origin() == site.url.origin() && !url.path().starts_with("//") && !path.starts_with("//");
     let page = !path.starts_with("/api/") && path != "/log-in";
     (ours && page && url.username().is_empty()).then(|| url[url::Position::BeforePath..].to_owned())
 }
@@ -360,9 +363,35 @@ fn local_path(site: &Url, text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn site(base_path: &str) -> SiteSettings {
+        SiteSettings {
+            url: "https://tale.example.org/".parse().unwrap(),
+            additional: Vec::new(),
+            base_path: base_path.to_owned(),
+            support_url: "https://tale.dev/contact".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn only_a_path_below_the_base_path_is_followed() {
+        let site = site("/app");
+        for (text, path) in [
+            ("/app/dashboard?x=1", Some("/app/dashboard?x=1")),
+            ("/app", Some("/app")),
+            ("/dashboard", None),
+            ("/application", None),
+            ("/app/../other", None),
+            ("/app//evil.example", None),
+            ("/app/api/trusted-headers/authenticate", None),
+            ("/app/log-in", None),
+        ] {
+            assert_eq!(local_path(&site, text).as_deref(), path, "{text}");
+        }
+    }
+
     #[test]
     fn only_a_path_of_this_site_is_followed() {
-        let site: Url = "https://tale.example.org/".parse().unwrap();
+        let site = site("");
         for (text, path) in [
             ("/dashboard/1/chat?x=1#y", Some("/dashboard/1/chat?x=1#y")),
             ("/", Some("/")),

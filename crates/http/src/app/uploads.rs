@@ -19,6 +19,7 @@ use super::documents::{Passage, TextPart, TextQuery, chunk_id};
 use crate::body::Body;
 use crate::caller::Member;
 use crate::documents::{judged, with_bytes};
+use crate::origin::RequestOrigin;
 use crate::problem::HttpProblem;
 use crate::query::Query;
 use crate::state::App;
@@ -83,6 +84,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 async fn create(
     State(app): State<App>,
     Member(caller): Member,
+    RequestOrigin(entry): RequestOrigin,
     headers: HeaderMap,
     body: Body<CreateUploadRequest>,
 ) -> Result<(StatusCode, Json<UploadSlot>), HttpProblem> {
@@ -103,7 +105,9 @@ async fn create(
             .into());
         }
     };
-    let origin = headers.get(header::ORIGIN).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    // The page names its own origin, also behind a proxy that keeps the scheme to itself.
+    let page = headers.get(header::ORIGIN).and_then(|value| value.to_str().ok());
+    let origin = Some(page.map_or_else(|| entry.origin().ascii_serialization(), str::to_owned));
     let upload = NewUpload { file_name: request.file_name, content_type: request.content_type, size, purpose, origin };
     let slot = app.knowledge.create_upload(&caller, upload).await?;
     let slot = UploadSlot {

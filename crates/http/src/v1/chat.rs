@@ -119,7 +119,7 @@ async fn create_thread(
 ) -> Result<Response, HttpProblem> {
     let owner = owner_of(&caller)?;
     let thread = app.chat.create_thread(&owner, body.read()?.title.as_deref()).await?;
-    let location = format!("/api/v1/threads/{}", thread.id);
+    let location = app.site.path(&format!("/api/v1/threads/{}", thread.id));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(ThreadCreated { id: thread.id })).into_response())
 }
 

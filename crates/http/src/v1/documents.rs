@@ -186,7 +186,7 @@ async fn create(
         (None, Some(text)) => NewContent::Inline { text, mime_type: request.mime_type, extension: request.extension },
     };
     let (document, created) = app.knowledge.create_document(&caller, content, request.title.as_deref()).await?;
-    let location = format!("/api/v1/documents/{}", document.id);
+    let location = app.site.path(&format!("/api/v1/documents/{}", document.id));
     let mut response = tagged(&document.into())?;
     if created {
         *response.status_mut() = StatusCode::CREATED;

@@ -13,7 +13,8 @@ use tower::ServiceExt;
 #[derive(Clone)]
 pub struct Client {
     router: Router,
-    cookie: Option<String>,
+    /// Name and token of the session cookie.
+    cookie: Option<(String, String)>,
     copy: Option<String>,
     headers: Vec<(&'static str, String)>,
     peer: std::net::SocketAddr,
@@ -76,7 +77,7 @@ impl Client {
 
     /// The session's token.
     pub fn cookie(&self) -> Option<&str> {
-        self.cookie.as_deref()
+        self.cookie.as_ref().map(|(_, token)| token.as_str())
     }
 
     /// The copy of the session beside it.
@@ -139,7 +140,9 @@ impl Client {
             let (name, value) = set.to_str().unwrap().split(';').next().unwrap().split_once('=').unwrap();
             let value = Some(value.to_owned()).filter(|value| !value.is_empty());
             match name {
-                "tale_session" | "__Host-tale_session" => self.cookie = value,
+                "tale_session" | "__Host-tale_session" | "__Secure-tale_session" => {
+                    self.cookie = value.map(|value| (name.to_owned(), value));
+                }
                 "tale_session_copy" => self.copy = value,
                 other => panic!("an unknown cookie {other}"),
             }
@@ -160,9 +163,9 @@ impl Client {
         for (name, value) in &self.headers {
             request = request.header(*name, value);
         }
-        if let Some(cookie) = &self.cookie {
+        if let Some((name, token)) = &self.cookie {
             let copy = self.copy.as_ref().map(|copy| format!("; tale_session_copy={copy}")).unwrap_or_default();
-            request = request.header(header::COOKIE, format!("tale_session={cookie}{copy}"));
+            request = request.header(header::COOKIE, format!("{name}={token}{copy}"));
         }
         self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap()
     }

@@ -97,8 +97,8 @@ async fn setup_from_elsewhere_needs_the_token() {
     let mut elsewhere = [
         world.browser().from("203.0.113.9"),
         world.browser().with("x-forwarded-for", "203.0.113.9"),
-        // Another site's name that resolves to this machine, and a proxy here that forwards nothing.
-        world.browser().with("host", "rebound.example").with("origin", "http://rebound.example"),
+        // A proxy here that forwards nothing but the name it was called by.
+        world.browser().with("host", "tale.example.org"),
     ];
     for browser in &mut elsewhere {
         assert_eq!(browser.get("/api/app/session").await.expect(200)["setupTokenRequired"], true);
@@ -109,6 +109,9 @@ async fn setup_from_elsewhere_needs_the_token() {
             (403, "SETUP_TOKEN_REQUIRED".into())
         );
     }
+    // Another site's name that resolves to this machine.
+    let mut rebound = world.browser().with("host", "rebound.example").with("origin", "http://rebound.example");
+    assert_eq!(rebound.post("/api/app/setup", form).await.refusal(), (403, "ORIGIN_FORBIDDEN".into()));
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ mod edge;
 mod events;
 mod identity;
 mod metrics;
+mod origins;
 mod providers;
 mod rights;
 mod session_copy;

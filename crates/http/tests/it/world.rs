@@ -25,6 +25,7 @@ use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{Models, ModelsConfig};
 use tale_testkit::TestDb;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::client::Client;
 
@@ -46,6 +47,16 @@ pub struct World {
     /// The object store, until a test takes it away.
     pub store: Option<Running>,
     pub folder: tempfile::TempDir,
+}
+
+/// A site at the root of one origin.
+pub fn site_at(url: &str) -> SiteSettings {
+    SiteSettings {
+        url: url.parse().unwrap(),
+        additional: Vec::new(),
+        base_path: String::new(),
+        support_url: "https://tale.dev/contact".parse().unwrap(),
+    }
 }
 
 /// No embedding model is chosen.
@@ -72,6 +83,11 @@ impl World {
     }
 
     pub async fn with(config: IdentityConfig, site: &str) -> Self {
+        Self::at(config, site_at(site), None).await
+    }
+
+    /// On a site of one's own; browsers reach the object store at `store_address`.
+    pub async fn at(config: IdentityConfig, site: SiteSettings, store_address: Option<Url>) -> Self {
         let db = TestDb::new().await;
         let clock = Arc::new(ManualClock::new(SystemClock.now()));
         let folder = tempfile::tempdir().unwrap();
@@ -82,8 +98,8 @@ impl World {
         let blobs = Blobs::new(
             StoreConfig {
                 endpoint: store.endpoint.clone(),
-                public_endpoint: None,
-                site_origins: Vec::new(),
+                public_endpoint: store_address,
+                site_origins: site.origins().cloned().collect(),
                 region: "us-east-1".into(),
                 bucket: "tale-blobs".into(),
                 prefix: String::new(),
@@ -135,7 +151,7 @@ impl World {
         let hints = HintHub::new();
         tokio::spawn(hints.clone().run(db.app.clone(), stopping.clone()));
         let app = App::new(AppParts {
-            site: SiteSettings { url: site.parse().unwrap(), additional: Vec::new() },
+            site,
             trusted_headers: TrustedHeaderNames::default(),
             clock: clock.clone(),
             identity,

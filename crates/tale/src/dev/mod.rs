@@ -59,6 +59,8 @@ async fn start(
     defaults.0.insert("SITE_URL".into(), site.clone());
     defaults.0.insert("ADDITIONAL_SITE_URLS".into(), format!("http://127.0.0.1:{port}"));
     let mut env = env.with_defaults(&defaults);
+    // Files go through the same port, so also through whatever stands before it.
+    let public = env.get(registry::SITE_URL.name).unwrap_or(site);
     let store = if !env.is_set(registry::OBJECT_STORE_ENDPOINT.name) {
         let secret = env.get(registry::OBJECT_STORE_SECRET_KEY.name).unwrap_or_default().into();
         let access = env.get(registry::OBJECT_STORE_ACCESS_KEY.name).unwrap_or_default();
@@ -67,7 +69,7 @@ async fn start(
         let running = tale_blobs::embedded::Running::start(store.clone()).await.map_err(StartError::other)?;
         env = env.with_defaults(&MapEnv::of([
             (registry::OBJECT_STORE_ENDPOINT.name, running.endpoint.as_str()),
-            (registry::OBJECT_STORE_PUBLIC_ENDPOINT.name, &site),
+            (registry::OBJECT_STORE_PUBLIC_ENDPOINT.name, &public),
         ]));
         Some((store, running))
     } else {

@@ -7,6 +7,7 @@
  */
 import createClient from 'openapi-fetch';
 import { connectivity } from '#lib/live/connectivity.svelte.ts';
+import { base } from '#lib/shell/paths.ts';
 import { ApiProblem, NETWORK } from './problem.ts';
 import type { paths } from './schema.ts';
 import { watchSession } from './signed-out.ts';
@@ -28,7 +29,7 @@ async function watchedFetch(request: Request): Promise<Response> {
 }
 
 export const api = createClient<paths>({
-	baseUrl: typeof location === 'undefined' ? '' : location.origin,
+	baseUrl: typeof location === 'undefined' ? '' : location.origin + base,
 	credentials: 'same-origin',
 	fetch: watchedFetch
 });

@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 533a3ade69d17ad2d62ca0aa484c451d7e03c1b3d8798d404ed7dda545746b28) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 0babc265fb23490b7513614441356d2d3d26e3cbfd276e4592d418cfc27fdad7) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {

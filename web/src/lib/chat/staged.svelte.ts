@@ -8,6 +8,7 @@ import { limitText, uploadDoors } from '#lib/documents/doors.ts';
 import { MAX_FILE_BYTES, Upload, UploadQueue } from '#lib/documents/uploads.svelte.ts';
 import { formatNumber } from '#lib/i18n/format.ts';
 import { m } from '#lib/paraglide/messages.js';
+import { base } from '#lib/shell/paths.ts';
 import { toasts } from '#lib/ui/toasts.svelte.ts';
 import type { AttachmentPart, ParkedFile } from './types.ts';
 
@@ -241,7 +242,7 @@ export class Stage {
 /** Where the picture of a stored file is shown from; nothing for other files. */
 export function pictureOf(orgId: string, file: { fileId: string; mediaType: string }): string | null {
 	if (!/^image\/(png|jpeg|gif|webp)$/.test(file.mediaType)) return null;
-	return `/api/app/files/${encodeURIComponent(file.fileId)}/content?orgId=${encodeURIComponent(orgId)}`;
+	return `${base}/api/app/files/${encodeURIComponent(file.fileId)}/content?orgId=${encodeURIComponent(orgId)}`;
 }
 
 function same(a: File, b: File): boolean {

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ApiProblem } from '#lib/api/problem.ts';
 import { forEach } from './bulk.svelte.ts';
+
+vi.mock('$app/paths', () => ({ resolve: (path: string) => path }));
 
 const IDS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const never = () => new AbortController().signal;

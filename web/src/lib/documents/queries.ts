@@ -3,6 +3,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/svelte-query';
 import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
+import { base } from '#lib/shell/paths.ts';
 import { extensionOf } from './kinds.ts';
 import type { About, DocumentPage, ExtractedText, IndexingStatus, Passage, Readable } from './types.ts';
 
@@ -101,5 +102,5 @@ export function rereadDocuments(orgId: string): void {
 
 /** Where the bytes are; `download` makes the browser save them. */
 export function contentUrl(orgId: string, { kind, id }: Readable, download = false): string {
-	return `/api/app/${kind}s/${encodeURIComponent(id)}/content?orgId=${encodeURIComponent(orgId)}${download ? '&download=1' : ''}`;
+	return `${base}/api/app/${kind}s/${encodeURIComponent(id)}/content?orgId=${encodeURIComponent(orgId)}${download ? '&download=1' : ''}`;
 }

@@ -4,6 +4,8 @@
  * it answers.
  */
 
+import { base } from '#lib/shell/paths.ts';
+
 /** How long requests may fail before people are told. */
 const GRACE_MS = 3_000;
 /** Pause between two probes while the server is away. */
@@ -54,7 +56,7 @@ class Connectivity {
 	async #judge(): Promise<void> {
 		clearTimeout(this.#probe);
 		try {
-			const response = await fetch('/api/health', { cache: 'no-store', signal: AbortSignal.timeout(PROBE_MS) });
+			const response = await fetch(`${base}/api/health`, { cache: 'no-store', signal: AbortSignal.timeout(PROBE_MS) });
 			if (response.ok) return this.reached();
 		} catch {
 			// No answer: the state below says so.

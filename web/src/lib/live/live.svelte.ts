@@ -7,6 +7,7 @@
  * ```
  */
 import { queryClient } from '#lib/api/query-client.ts';
+import { base } from '#lib/shell/paths.ts';
 import { connectivity } from './connectivity.svelte.ts';
 import type { DeltaEvent, HintEvent, PartEvent, SettledEvent, ThreadHandlers, TurnEvent } from './events.ts';
 import { staleKeys } from './topics.ts';
@@ -81,7 +82,7 @@ class Live {
 		this.#retiring = this.#source;
 		const query = new URLSearchParams({ orgId: this.#orgId });
 		if (this.#watched) query.set('threadId', this.#watched.threadId);
-		const source = new EventSource(`/events?${query}`);
+		const source = new EventSource(`${base}/events?${query}`);
 		this.#source = source;
 		source.addEventListener('hello', () => this.#opened());
 		source.addEventListener('error', () => this.#broken(source));

@@ -2,7 +2,7 @@
 import { resolve } from '$app/paths';
 
 /** Prefix of all addresses when the app is served below a path; empty otherwise. */
-const base = resolve('/').replace(/\/$/, '');
+export const base = resolve('/').replace(/\/$/, '');
 
 const org = (orgId: string, rest: string) => `${base}/dashboard/${encodeURIComponent(orgId)}/${rest}`;
 
