@@ -84,7 +84,8 @@ export async function ask(context: BrowserContext, orgId: string, content: strin
 
 async function documents(api: Doors, request: APIRequestContext): Promise<string | undefined> {
 	const listed = (await api.get('documents')).page as { id: string; title: string }[];
-	const page = await upload(api, request, listed.length > 0 ? [] : DOCUMENTS);
+	const missing = DOCUMENTS.filter(([name]) => !listed.some(({ title }) => name.startsWith(title)));
+	const page = await upload(api, request, missing);
 	return page.find(({ title }) => title.includes('Procedure'))?.id;
 }
 
