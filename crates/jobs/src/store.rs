@@ -31,7 +31,8 @@ fn seconds(duration: Duration) -> f64 {
     duration.as_secs_f64()
 }
 
-/// Queues a job; a queued one under the same key is replaced.
+/// Queues a job; a queued one under the same key is replaced. Workers are told its kind and place; of
+/// one that waits for its time, only that something is new.
 pub(crate) async fn insert(
     conn: &mut PgConnection,
     org: Option<OrgId>,
@@ -51,7 +52,8 @@ pub(crate) async fn insert(
                        state = CASE WHEN EXCLUDED.state = 'ready' THEN 'ready' ELSE queued.state END,
                        updated_at = now()
          RETURNING id)
-         SELECT id, pg_notify('tale_jobs', '') FROM entered",
+         SELECT id, pg_notify('tale_jobs', CASE WHEN $6 > 0 THEN '' ELSE $3 || ' ' || coalesce($2, $7)::text END)
+           FROM entered",
     )
     .bind(JobId::new())
     .bind(org)
@@ -59,43 +61,64 @@ pub(crate) async fn insert(
     .bind(&options.dedupe_key)
     .bind(payload)
     .bind(seconds(options.delay))
+    .bind(Uuid::nil())
     .fetch_one(conn)
     .await?;
     row.try_get("id")
 }
 
-/// Makes claims serial until the transaction ends, so that limits hold exactly. Held for the
-/// milliseconds of one claim, never during a migration.
-pub(crate) async fn lock_claims(conn: &mut PgConnection) -> sqlx::Result<()> {
-    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('tale.jobs.claim', 0))").execute(conn).await?;
-    Ok(())
-}
+/// Begins a transaction that makes claims serial until it ends, so that limits hold exactly. Held for
+/// the milliseconds of one claim, never during a migration. A claim that a power cut takes back was
+/// not made: its worker is gone too.
+pub(crate) const BEGIN_CLAIM: &str = "BEGIN;
+    SET LOCAL synchronous_commit = off;
+    SELECT pg_advisory_xact_lock(hashtextextended('tale.jobs.claim', 0))";
 
-/// Claims the oldest claimable job of the first organization in `from..=to` that has one. `kinds`
-/// are the worker's, each with its limit per organization. Crosses organizations.
+/// Claims the oldest claimable job of the first organization that has one: first of those after
+/// `last`, then around from the beginning. `kinds` are the worker's, each with its limit per
+/// organization. Crosses organizations.
+///
+/// The job is updated by its id alone: claims are serial and nothing else takes a job out of `ready`,
+/// while a planner that may look for ready jobs there walks the whole queue.
 pub(crate) async fn claim(
     conn: &mut PgConnection,
     holder: &str,
     kinds: &[String],
     limits: &[i32],
-    (from, to): (Uuid, Uuid),
+    last: Uuid,
 ) -> sqlx::Result<Option<Claim>> {
     let row = sqlx::query(
         "WITH RECURSIVE places AS (
-             (SELECT j.queue_org
-                FROM app.jobs j
-               WHERE j.state = 'ready' AND j.queue_org >= $4 AND j.queue_org <= $5
-               ORDER BY j.queue_org
+             (SELECT beginning.queue_org, beginning.around
+                FROM ((SELECT j.queue_org, false AS around
+                         FROM app.jobs j
+                        WHERE j.state = 'ready' AND j.queue_org > $4
+                        ORDER BY j.queue_org
+                        LIMIT 1)
+                      UNION ALL
+                      (SELECT j.queue_org, true
+                         FROM app.jobs j
+                        WHERE j.state = 'ready' AND j.queue_org <= $4
+                        ORDER BY j.queue_org
+                        LIMIT 1)) AS beginning
                LIMIT 1)
              UNION ALL
-             SELECT following.queue_org
+             SELECT following.queue_org, following.around
                FROM places
               CROSS JOIN LATERAL (
-                    SELECT j.queue_org
-                      FROM app.jobs j
-                     WHERE j.state = 'ready' AND j.queue_org > places.queue_org AND j.queue_org <= $5
-                     ORDER BY j.queue_org
-                     LIMIT 1) following
+                    (SELECT j.queue_org, places.around
+                       FROM app.jobs j
+                      WHERE j.state = 'ready' AND j.queue_org > places.queue_org
+                        AND j.queue_org <= CASE WHEN places.around THEN $4 ELSE $5 END
+                      ORDER BY j.queue_org
+                      LIMIT 1)
+                    UNION ALL
+                    (SELECT j.queue_org, true
+                       FROM app.jobs j
+                      WHERE NOT places.around AND j.state = 'ready' AND j.queue_org <= $4
+                      ORDER BY j.queue_org
+                      LIMIT 1)
+                    LIMIT 1) following
          ),
          pick AS (
              SELECT oldest.id
@@ -127,16 +150,15 @@ pub(crate) async fn claim(
                 lease_token = nextval('app.job_lease_token'),
                 lease_expires_at = clock_timestamp() + make_interval(secs => $6),
                 updated_at = now()
-           FROM pick
-          WHERE claimed.id = pick.id AND claimed.state = 'ready'
+          WHERE claimed.id = (SELECT pick.id FROM pick)
          RETURNING claimed.id, claimed.org_id, claimed.kind, claimed.payload, claimed.attempts,
                    claimed.lease_token, claimed.queue_org",
     )
     .bind(holder)
     .bind(kinds)
     .bind(limits)
-    .bind(from)
-    .bind(to)
+    .bind(last)
+    .bind(Uuid::max())
     .bind(seconds(LEASE))
     .fetch_optional(conn)
     .await?;

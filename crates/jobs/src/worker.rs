@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use sqlx::{Connection, PgPool};
 use tale_core::ids::JobId;
-use tale_db::channels::ChannelListener;
+use tale_db::channels::{ChannelEvent, ChannelListener};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -117,6 +118,7 @@ impl WorkerBuilder {
             holder: self.holder,
             exclusive: self.exclusive,
             wake: Notify::new(),
+            look: AtomicBool::new(false),
             held: Mutex::default(),
             pool,
         }))
@@ -139,11 +141,15 @@ struct Inner {
     holder: String,
     exclusive: bool,
     wake: Notify,
+    /// Something may be due that nobody named: look at everything.
+    look: AtomicBool,
     held: Mutex<HashMap<JobId, Held>>,
 }
 
-/// What the heartbeat knows of a running job.
+/// What is known here of a running job.
 struct Held {
+    kind: String,
+    place: Uuid,
     token: i64,
     lost: CancellationToken,
     renewed: Instant,
@@ -240,9 +246,12 @@ impl Inner {
                 }
                 Ok(None) => {
                     drop(slot);
-                    upkeep.maintained = None;
                     let pause = self.until_due().await;
-                    let _ = stop.run_until_cancelled(timeout(pause, self.wake.notified())).await;
+                    let woken = stop.run_until_cancelled(timeout(pause, self.wake.notified())).await;
+                    let told = self.look.swap(false, Ordering::SeqCst);
+                    if told || matches!(woken, Some(Err(_))) {
+                        upkeep.maintained = None;
+                    }
                 }
                 Err(fault) => {
                     drop(slot);
@@ -285,20 +294,18 @@ impl Inner {
 
     /// Claims one job: first after the organization served last, then around from the beginning.
     async fn claim(&self, last: Uuid) -> Result<Option<Claim>, sqlx::Error> {
-        let mut tx = self.pool.begin().await?;
-        store::lock_claims(&mut tx).await?;
-        let mut found = None;
-        if last != Uuid::max() {
-            let after = Uuid::from_u128(last.as_u128() + 1);
-            found = store::claim(&mut tx, &self.holder, &self.names, &self.limits, (after, Uuid::max())).await?;
-        }
-        if found.is_none() {
-            found = store::claim(&mut tx, &self.holder, &self.names, &self.limits, (Uuid::nil(), last)).await?;
-        }
+        let mut tx = self.pool.begin_with(store::BEGIN_CLAIM).await?;
+        let found = store::claim(&mut tx, &self.holder, &self.names, &self.limits, last).await?;
         tx.commit().await?;
         if let Some(claim) = &found {
             // Not before the commit: a heartbeat that cannot see the claim yet would call it lost.
-            let held = Held { token: claim.token, lost: CancellationToken::new(), renewed: Instant::now() };
+            let held = Held {
+                kind: claim.kind.clone(),
+                place: claim.place,
+                token: claim.token,
+                lost: CancellationToken::new(),
+                renewed: Instant::now(),
+            };
             self.held().insert(claim.id, held);
         }
         Ok(found)
@@ -453,9 +460,28 @@ impl Inner {
     async fn listen(self: Arc<Self>) {
         let mut listener = ChannelListener::new(&self.pool, &["tale_jobs"]);
         loop {
-            let _ = listener.next().await;
-            self.wake.notify_one();
+            match listener.next().await {
+                ChannelEvent::Notification { payload, .. } if !payload.is_empty() => {
+                    if self.has_room(&payload) {
+                        self.wake.notify_one();
+                    }
+                }
+                _ => {
+                    self.look.store(true, Ordering::SeqCst);
+                    self.wake.notify_one();
+                }
+            }
         }
+    }
+
+    /// Whether a job that was announced as `kind place` could run here: this worker knows its kind
+    /// and does not hold as many as the organization may have. The end of one of those claims anyway.
+    fn has_room(&self, announced: &str) -> bool {
+        let Some((kind, place)) = announced.rsplit_once(' ') else { return true };
+        let Some(known) = self.kinds.get(kind) else { return false };
+        let place = place.parse::<Uuid>().ok();
+        let running = self.held().values().filter(|held| held.kind == kind && Some(held.place) == place).count();
+        running < usize::try_from(known.per_org).unwrap_or(usize::MAX)
     }
 
     async fn until_due(&self) -> Duration {
