@@ -10,10 +10,12 @@ use futures::{Stream, StreamExt, TryStreamExt};
 use reqwest::{Method, StatusCode};
 use secrecy::SecretString;
 use tale_core::clock::SharedClock;
-use tale_core::problem::{Code, Problem};
 use url::Url;
 
+use crate::embedded::{EmbeddedStore, Folder};
+use crate::error::BlobError;
 use crate::key::BlobKey;
+use crate::local;
 use crate::sigv4::{Signer, UNSIGNED_PAYLOAD, encode_path};
 
 /// A store that does not answer for this long is unavailable.
@@ -47,63 +49,6 @@ pub struct StoreConfig {
     pub access_key: String,
     /// The access key's secret.
     pub secret_key: SecretString,
-}
-
-/// Why the store did not do what was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum BlobError {
-    /// No object store is configured on this deployment.
-    #[error("no object store is configured")]
-    Unconfigured,
-    /// There is no such object.
-    #[error("the object does not exist")]
-    NotFound,
-    /// The requested range lies outside the object.
-    #[error("the requested range lies outside the object")]
-    RangeNotSatisfiable,
-    /// The store answered with an error.
-    #[error("the object store answered {status}: {detail}")]
-    Refused {
-        /// The HTTP status.
-        status: u16,
-        /// The store's own code and message.
-        detail: String,
-    },
-    /// The store could not be reached or the transfer broke off.
-    #[error("the object store cannot be reached")]
-    Unreachable(#[source] reqwest::Error),
-    /// The bytes that were to be stored could not be read.
-    #[error("the bytes to store could not be read")]
-    Source(#[source] std::io::Error),
-    /// The object is larger than the reader allows.
-    #[error("the object is larger than {limit} bytes")]
-    TooLarge {
-        /// The limit in bytes.
-        limit: u64,
-    },
-}
-
-impl From<BlobError> for Problem {
-    fn from(error: BlobError) -> Self {
-        match error {
-            BlobError::Unconfigured => Self::new(
-                Code::ObjectStoreUnconfigured,
-                "This deployment has no object store for files. An administrator must set OBJECT_STORE_ACCESS_KEY and OBJECT_STORE_SECRET_KEY.",
-            ),
-            BlobError::NotFound => Self::new(Code::BlobNotFound, "The stored bytes of this file are missing."),
-            BlobError::Refused { status: 507, .. } => Self::new(
-                Code::ObjectStoreUnavailable,
-                "The object store has no space left. Nothing was stored; an administrator must free space.",
-            )
-            .because(error),
-            other => Self::new(
-                Code::ObjectStoreUnavailable,
-                "The object store cannot be used right now. Nothing was lost; try again in a moment.",
-            )
-            .retry_after(Duration::from_secs(5))
-            .because(other),
-        }
-    }
 }
 
 /// What the store knows about an object.
@@ -143,6 +88,8 @@ struct Store {
     signer: Signer,
     http: reqwest::Client,
     clock: SharedClock,
+    /// The store's folder, when this process runs the store.
+    own: Option<Folder>,
 }
 
 /// The object store of a deployment. Cheap to clone.
@@ -161,6 +108,19 @@ impl Blobs {
     /// # Errors
     /// When the HTTP client cannot be set up.
     pub fn new(config: StoreConfig, clock: SharedClock) -> Result<Self, reqwest::Error> {
+        Self::open(config, clock, None)
+    }
+
+    /// A client for `store`, which this process serves where `config` says. It reads objects from
+    /// their files.
+    ///
+    /// # Errors
+    /// As [`Blobs::new`].
+    pub fn beside(config: StoreConfig, clock: SharedClock, store: &EmbeddedStore) -> Result<Self, reqwest::Error> {
+        Self::open(config, clock, Some(store.folder.clone()))
+    }
+
+    fn open(config: StoreConfig, clock: SharedClock, own: Option<Folder>) -> Result<Self, reqwest::Error> {
         tale_core::net::install_tls_provider();
         let mut http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -181,7 +141,7 @@ impl Blobs {
             secret_key: config.secret_key.clone(),
             region: config.region.clone(),
         };
-        Ok(Self(Some(Arc::new(Store { signer, http: http.build()?, clock, config }))))
+        Ok(Self(Some(Arc::new(Store { signer, http: http.build()?, clock, config, own }))))
     }
 
     /// A client without a store: every call says that none is configured (DCF-82).
@@ -274,6 +234,9 @@ impl Blobs {
     /// [`BlobError::NotFound`], [`BlobError::RangeNotSatisfiable`], or the store's trouble.
     pub async fn get(&self, key: &BlobKey, range: Option<Range<u64>>) -> Result<BlobStream, BlobError> {
         let store = self.store()?;
+        if let Some(own) = &store.own {
+            return local::get(own, &store.config.bucket, &store.config.object_path(key), range).await;
+        }
         let url = store.object_url(key);
         let header =
             range.as_ref().map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
@@ -314,6 +277,9 @@ impl Blobs {
     /// When the store cannot be reached or refuses.
     pub async fn head(&self, key: &BlobKey) -> Result<Option<BlobMeta>, BlobError> {
         let store = self.store()?;
+        if let Some(own) = &store.own {
+            return local::head(own, &store.config.bucket, &store.config.object_path(key)).await;
+        }
         match store.send(Method::HEAD, &store.object_url(key), &[]).await {
             Ok(answer) => {
                 let size = content_length(&answer).unwrap_or_default();

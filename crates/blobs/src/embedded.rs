@@ -49,6 +49,7 @@ const TEMPORARY: &str = ".tmp";
 #[derive(Clone)]
 pub struct EmbeddedStore {
     inner: S3Service,
+    pub(crate) folder: Folder,
 }
 
 /// The store on `folder`, which is created when absent. What an earlier process left half-written
@@ -64,9 +65,10 @@ pub fn service(folder: &Path, access_key: &str, secret_key: &SecretString) -> io
         Err(error) => return Err(error),
     }
     std::fs::create_dir_all(&temporary)?;
-    let mut builder = S3ServiceBuilder::new(Folder { root: folder.to_owned() });
+    let folder = Folder { root: folder.to_owned() };
+    let mut builder = S3ServiceBuilder::new(folder.clone());
     builder.set_auth(SimpleAuth::from_single(access_key, secret_key.expose_secret()));
-    Ok(EmbeddedStore { inner: builder.build() })
+    Ok(EmbeddedStore { inner: builder.build(), folder })
 }
 
 /// Serves the store on `listener` until `stop`, then lets running requests finish.
@@ -140,17 +142,25 @@ where
 }
 
 /// The folder behind the service.
-struct Folder {
+#[derive(Clone)]
+pub(crate) struct Folder {
     root: PathBuf,
 }
 
 /// What stands behind the bytes of an object file.
 #[derive(Serialize, Deserialize)]
-struct Footer {
-    size: u64,
+pub(crate) struct Footer {
+    pub(crate) size: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    content_type: Option<String>,
-    sha256: String,
+    pub(crate) content_type: Option<String>,
+    pub(crate) sha256: String,
+}
+
+/// An object's file, which stands at its first byte.
+pub(crate) struct Opened {
+    pub(crate) file: std::fs::File,
+    pub(crate) footer: Footer,
+    metadata: std::fs::Metadata,
 }
 
 impl Footer {
@@ -177,7 +187,8 @@ impl Folder {
         if path.is_dir() { Ok(path) } else { Err(s3_error!(NoSuchBucket)) }
     }
 
-    fn object(&self, bucket: &str, key: &str) -> S3Result<PathBuf> {
+    /// Where an object's file is.
+    pub(crate) fn object(&self, bucket: &str, key: &str) -> S3Result<PathBuf> {
         let mut path = self.bucket(bucket)?;
         if key.len() > 1024 {
             return Err(s3_error!(KeyTooLongError));
@@ -191,12 +202,10 @@ impl Folder {
         Ok(path)
     }
 
-    /// Opens an object and reads its footer; the file stands at its first byte.
-    async fn open(&self, bucket: &str, key: &str) -> S3Result<(File, Footer, std::fs::Metadata)> {
+    /// [`open_object`] off the async threads.
+    async fn open(&self, bucket: &str, key: &str) -> S3Result<Opened> {
         let path = self.object(bucket, key)?;
-        let (file, footer, metadata) =
-            tokio::task::spawn_blocking(move || open_object(&path)).await.map_err(S3Error::internal_error)??;
-        Ok((File::from_std(file), footer, metadata))
+        tokio::task::spawn_blocking(move || open_object(&path)).await.map_err(S3Error::internal_error)?
     }
 
     async fn store(&self, path: &Path, input: PutObjectInput) -> S3Result<Footer> {
@@ -237,8 +246,8 @@ impl Folder {
     }
 }
 
-/// [`Folder::open`], on a thread that may block.
-fn open_object(path: &Path) -> S3Result<(std::fs::File, Footer, std::fs::Metadata)> {
+/// Opens an object and reads its footer.
+pub(crate) fn open_object(path: &Path) -> S3Result<Opened> {
     let mut file = match std::fs::File::open(path) {
         Ok(file) => file,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -255,7 +264,7 @@ fn open_object(path: &Path) -> S3Result<(std::fs::File, Footer, std::fs::Metadat
         s3_error!(InternalError, "the object is damaged")
     })?;
     file.rewind().map_err(failed)?;
-    Ok((file, footer, metadata))
+    Ok(Opened { file, footer, metadata })
 }
 
 fn read_footer(file: &mut std::fs::File, length: u64) -> io::Result<Footer> {
@@ -316,7 +325,7 @@ impl S3 for Folder {
     }
 
     async fn head_object(&self, request: S3Request<HeadObjectInput>) -> S3Result<S3Response<HeadObjectOutput>> {
-        let (_, footer, metadata) = self.open(&request.input.bucket, &request.input.key).await?;
+        let Opened { footer, metadata, .. } = self.open(&request.input.bucket, &request.input.key).await?;
         Ok(S3Response::new(HeadObjectOutput {
             content_length: as_i64(footer.size),
             e_tag: Some(footer.etag()),
@@ -328,7 +337,8 @@ impl S3 for Folder {
     }
 
     async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
-        let (mut file, footer, metadata) = self.open(&request.input.bucket, &request.input.key).await?;
+        let Opened { file, footer, metadata } = self.open(&request.input.bucket, &request.input.key).await?;
+        let mut file = File::from_std(file);
         let (range, content_range) = match request.input.range {
             None => (0..footer.size, None),
             Some(range) => {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tale_blobs::connection::{Connection, Keys, Outcome, reconcile};
+use tale_blobs::embedded::EmbeddedStore;
 use tale_blobs::{Blobs, StoreConfig};
 use tale_core::clock::SharedClock;
 use tale_env::Settings;
@@ -23,10 +24,10 @@ pub(crate) fn config_store(settings: &Settings, data_dir: &Path) -> Result<Confi
 pub(crate) async fn open(
     settings: &Settings,
     files: &ConfigStore,
-    private: bool,
+    private: Option<&EmbeddedStore>,
     clock: SharedClock,
 ) -> Result<Blobs, StartError> {
-    let chosen = if private {
+    let chosen = if private.is_some() {
         from_environment(settings)
     } else {
         let (outcome, chosen) = reconcile(files, from_environment(settings)).await.map_err(StartError::other)?;
@@ -47,7 +48,14 @@ pub(crate) async fn open(
         chosen
     };
     match chosen {
-        Some((connection, keys)) => Blobs::new(client(&connection, keys, settings)?, clock).map_err(StartError::other),
+        Some((connection, keys)) => {
+            let config = client(&connection, keys, settings)?;
+            match private {
+                Some(store) => Blobs::beside(config, clock, store),
+                None => Blobs::new(config, clock),
+            }
+            .map_err(StartError::other)
+        }
         None => Ok(Blobs::unconfigured()),
     }
 }

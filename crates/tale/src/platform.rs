@@ -219,7 +219,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let identity = Identity::new(app_db.clone(), clock.clone(), IdentityConfig::from_settings(&settings))
         .map_err(StartError::other)?;
     let files = object_store::config_store(&settings, &parts.data_dir)?;
-    let blobs = object_store::open(&settings, &files, parts.embedded_store.is_some(), clock.clone()).await?;
+    let blobs = object_store::open(&settings, &files, parts.embedded_store.as_ref(), clock.clone()).await?;
     if blobs.is_configured()
         && let Err(error) = blobs.ensure_bucket().await
     {

@@ -20,32 +20,32 @@ struct World {
     folder: tempfile::TempDir,
     running: Running,
     blobs: Blobs,
+    /// The client of the process that runs the store.
+    own: Blobs,
     http: reqwest::Client,
 }
 
 async fn world() -> World {
     let folder = tempfile::tempdir().unwrap();
     let store = embedded::service(folder.path(), "tale", &"secret".into()).unwrap();
-    let running = Running::start(store).await.unwrap();
-    let blobs = Blobs::new(
-        StoreConfig {
-            endpoint: running.endpoint.clone(),
-            public_endpoint: None,
-            site_origins: vec![],
-            region: "us-east-1".into(),
-            bucket: "tale-blobs".into(),
-            prefix: "one/two".into(),
-            path_style: true,
-            access_key: "tale".into(),
-            secret_key: "secret".into(),
-        },
-        Arc::new(SystemClock),
-    )
-    .unwrap();
+    let running = Running::start(store.clone()).await.unwrap();
+    let config = StoreConfig {
+        endpoint: running.endpoint.clone(),
+        public_endpoint: None,
+        site_origins: vec![],
+        region: "us-east-1".into(),
+        bucket: "tale-blobs".into(),
+        prefix: "one/two".into(),
+        path_style: true,
+        access_key: "tale".into(),
+        secret_key: "secret".into(),
+    };
+    let own = Blobs::beside(config.clone(), Arc::new(SystemClock), &store).unwrap();
+    let blobs = Blobs::new(config, Arc::new(SystemClock)).unwrap();
     blobs.ensure_bucket().await.unwrap();
     blobs.ensure_bucket().await.unwrap();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    World { folder, running, blobs, http }
+    World { folder, running, blobs, own, http }
 }
 
 fn leftovers(world: &World) -> usize {
@@ -55,30 +55,37 @@ fn leftovers(world: &World) -> usize {
 #[tokio::test]
 async fn objects_are_put_read_in_ranges_checked_and_deleted() {
     let world = world().await;
-    let key = BlobKey::fresh("acme").unwrap();
-    assert_eq!(world.blobs.head(&key).await.unwrap(), None);
-    assert!(matches!(world.blobs.get(&key, None).await, Err(BlobError::NotFound)));
+    // More than is read in one step, and not a multiple of it.
+    let content: Vec<u8> = (0..2_500_000u32).map(|n| (n % 251) as u8).collect();
+    for blobs in [&world.blobs, &world.own] {
+        let key = BlobKey::fresh("acme").unwrap();
+        assert_eq!(blobs.head(&key).await.unwrap(), None);
+        assert!(matches!(blobs.get(&key, None).await, Err(BlobError::NotFound)));
 
-    let content: Vec<u8> = (0..300_000u32).map(|n| (n % 251) as u8).collect();
-    world.blobs.put_bytes(&key, "text/plain; charset=utf-8", Bytes::from(content.clone())).await.unwrap();
-    let meta = world.blobs.head(&key).await.unwrap().unwrap();
-    assert_eq!(meta.size, 300_000);
-    assert_eq!(meta.content_type.as_deref(), Some("text/plain; charset=utf-8"));
+        blobs.put_bytes(&key, "text/plain; charset=utf-8", Bytes::from(content.clone())).await.unwrap();
+        let meta = blobs.head(&key).await.unwrap().unwrap();
+        assert_eq!(meta.size, 2_500_000);
+        assert_eq!(meta.content_type.as_deref(), Some("text/plain; charset=utf-8"));
+        assert_eq!(Some(meta), world.blobs.head(&key).await.unwrap());
 
-    assert_eq!(world.blobs.get_bytes(&key, 300_000).await.unwrap(), content);
-    assert!(matches!(world.blobs.get_bytes(&key, 299_999).await, Err(BlobError::TooLarge { .. })));
-    let mut part = world.blobs.get(&key, Some(100..250)).await.unwrap();
-    assert_eq!((part.length, part.meta.size), (150, 300_000));
-    let mut bytes = Vec::new();
-    while let Some(piece) = part.bytes.next().await {
-        bytes.extend_from_slice(&piece.unwrap());
+        assert!(blobs.get_bytes(&key, 2_500_000).await.unwrap() == content);
+        assert!(matches!(blobs.get_bytes(&key, 2_499_999).await, Err(BlobError::TooLarge { .. })));
+        for (asked, given) in [(100..250, 100..250), (2_499_990..2_600_000, 2_499_990..2_500_000)] {
+            let mut part = blobs.get(&key, Some(asked)).await.unwrap();
+            assert_eq!((part.length, part.meta.size), (given.len() as u64, 2_500_000));
+            let mut bytes = Vec::new();
+            while let Some(piece) = part.bytes.next().await {
+                bytes.extend_from_slice(&piece.unwrap());
+            }
+            assert_eq!(bytes, content[given]);
+        }
+        let behind = blobs.get(&key, Some(2_500_000..2_500_001)).await;
+        assert!(matches!(behind, Err(BlobError::RangeNotSatisfiable)));
+
+        blobs.delete(&key).await.unwrap();
+        blobs.delete(&key).await.unwrap();
+        assert_eq!(blobs.head(&key).await.unwrap(), None);
     }
-    assert_eq!(bytes, content[100..250]);
-    assert!(matches!(world.blobs.get(&key, Some(300_000..300_001)).await, Err(BlobError::RangeNotSatisfiable)));
-
-    world.blobs.delete(&key).await.unwrap();
-    world.blobs.delete(&key).await.unwrap();
-    assert_eq!(world.blobs.head(&key).await.unwrap(), None);
     assert_eq!(leftovers(&world), 0);
     world.running.stop().await;
 }
@@ -88,8 +95,23 @@ async fn an_empty_object_is_an_object() {
     let world = world().await;
     let key = BlobKey::fresh("acme").unwrap();
     world.blobs.put_bytes(&key, "text/plain", Bytes::new()).await.unwrap();
-    assert_eq!(world.blobs.head(&key).await.unwrap().unwrap().size, 0);
-    assert!(world.blobs.get_bytes(&key, 10).await.unwrap().is_empty());
+    for blobs in [&world.blobs, &world.own] {
+        assert_eq!(blobs.head(&key).await.unwrap().unwrap().size, 0);
+        assert!(blobs.get_bytes(&key, 10).await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_object_is_no_object() {
+    let world = world().await;
+    let key = BlobKey::fresh("acme").unwrap();
+    world.own.put_bytes(&key, "text/plain", Bytes::from_static(b"hello")).await.unwrap();
+    let path = world.folder.path().join(format!("tale-blobs/one/two/{key}"));
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[1..]).unwrap();
+    for blobs in [&world.blobs, &world.own] {
+        assert!(matches!(blobs.get_bytes(&key, 10).await, Err(BlobError::Refused { status: 500, .. })));
+    }
 }
 
 #[tokio::test]
