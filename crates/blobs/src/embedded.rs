@@ -1,4 +1,4 @@
-//! A small S3-compatible store on a local folder, for `tale dev` and for tests.
+//! A small S3-compatible store on a local folder: the role `object-store`, part of `tale dev`, and for tests.
 //!
 //! One object is one file, `{bucket}/{key}`: its bytes, then a footer with its type and digest. It
 //! is written to `.tmp/`, flushed to the disk and renamed into place, so a reader sees the old
@@ -71,6 +71,26 @@ pub fn service(folder: &Path, access_key: &str, secret_key: &SecretString) -> io
     Ok(EmbeddedStore { inner: builder.build(), folder })
 }
 
+/// Makes a bucket of the store on `folder`, unless it is there. The name must be one of S3's.
+///
+/// # Errors
+/// When the folder cannot be used.
+pub fn make_bucket(folder: &Path, name: &str) -> io::Result<()> {
+    std::fs::create_dir_all(folder.join(name))
+}
+
+/// Whether the store on `folder` can take objects: the disk is there, has space and may be written.
+///
+/// # Errors
+/// What a new object would meet.
+pub fn try_writing(folder: &Path) -> io::Result<()> {
+    let path = folder.join(TEMPORARY).join(uuid::Uuid::new_v4().to_string());
+    let unfinished = Unfinished(Some(path.clone()));
+    std::fs::write(path, [0; 4096])?;
+    drop(unfinished);
+    Ok(())
+}
+
 /// Serves the store on `listener` until `stop`, then lets running requests finish.
 pub async fn serve(listener: tokio::net::TcpListener, store: EmbeddedStore, stop: CancellationToken) {
     let connections = TaskTracker::new();
@@ -122,6 +142,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let mut inner = self.inner.clone();
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         Box::pin(async move {
             let mut response = match tower::Service::call(&mut inner, request).await {
                 Ok(response) => response,
@@ -132,6 +153,10 @@ where
                     response
                 }
             };
+            if response.status().is_server_error() {
+                let status = response.status().as_u16();
+                warn!(event = "object_store.fault", %method, path, status, "the object store could not do what it was asked");
+            }
             // The store shares its origin with the app, so nothing stored may act as a page of it.
             let headers = response.headers_mut();
             headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));

@@ -94,6 +94,8 @@ fn options(out: &mut Lines, settings: &ProxySettings, ports: Ports) {
     out.line("admin off");
     out.line("skip_install_trust");
     out.line(&format!("http_port {}", ports.http));
+    // A stop does not wait for live streams: their readers come back.
+    out.line("grace_period 10s");
     match &settings.tls {
         TlsMode::External => out.line("auto_https off"),
         // Its redirects would repeat any host that is asked for; ours names only our own.

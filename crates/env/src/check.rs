@@ -3,9 +3,11 @@
 //! The same check runs at the start of a role: an error keeps it from starting, a warning is a line
 //! of the log.
 
+mod agreement;
 mod relations;
 mod unknown;
 
+pub use agreement::{Part, agreement};
 pub use unknown::nearest_name;
 
 use url::Url;

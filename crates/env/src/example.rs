@@ -10,15 +10,19 @@ use crate::words::Lang;
 const WIDTH: usize = 96;
 
 const HEAD: &str = "\
-# Settings of `tale serve all`. Copy this file to .env, replace every value that says so, and hand it
-# to the process: `docker run --env-file`, `env_file:` in compose, `EnvironmentFile=` in systemd. The
-# program itself reads no file. Lines that begin with # show the default.
+# Settings of a deployment. Copy this file to .env and replace every value that says so. For
+# deploy/compose.yml put it beside that file; otherwise hand it to the processes: `docker run
+# --env-file`, `EnvironmentFile=` in systemd. The program itself reads no file. Lines that begin
+# with # show the default.
 #
 #   tale env check --env-file .env    names everything that is wrong, without starting anything
 #   tale env show SITE_URL            explains one variable
 #
 # Every secret X can come from a file instead: X_FILE=/run/secrets/x.
 ";
+
+/// Whose settings stand in the file.
+const SHIPPED: [Role; 4] = [Role::All, Role::Proxy, Role::Db, Role::ObjectStore];
 
 /// The text of the file: every variable that this release reads.
 #[must_use]
@@ -27,7 +31,10 @@ pub fn example() -> String {
     for &section in Section::ALL {
         // What only the command line of one person reads is not part of a deployment.
         let shown = |var: &&registry::Var| {
-            var.section == section && var.is_read() && Role::All.reads(var) && !var.name.starts_with('<')
+            var.section == section
+                && var.is_read()
+                && SHIPPED.iter().any(|role| role.reads(var))
+                && !var.name.starts_with('<')
         };
         if !registry::vars().any(|var| shown(&var)) {
             continue;

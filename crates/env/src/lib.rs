@@ -31,7 +31,7 @@ pub use reader::{EnvProblem, EnvProblems, EnvSource, MapEnv, Severity};
 pub use registry::{Role, Section, Var};
 pub use settings::{
     ConfigFileSettings, DatabaseSettings, ObjectStoreSettings, PlatformSettings, ReportSettings, SecretSettings,
-    Settings, TrustedHeaderNames, report_settings, role_of, secret_values,
+    Settings, StoreSettings, TrustedHeaderNames, report_settings, role_of, secret_values,
 };
 pub use site::SiteSettings;
 pub use words::Lang;

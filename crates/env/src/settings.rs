@@ -51,8 +51,10 @@ pub struct Settings {
     pub web_dir: Option<PathBuf>,
     /// Where the keyword index and files in work are kept.
     pub data_dir: Option<PathBuf>,
-    /// Port to listen on.
+    /// Port to listen on; a worker has [`Self::worker_port`] instead.
     pub port: u16,
+    /// Port on which a worker answers about itself; without one it listens on nothing.
+    pub worker_port: Option<u16>,
     /// Token of the public metrics routes; without it they answer nobody.
     pub metrics_token: Option<SecretString>,
 }
@@ -172,6 +174,7 @@ impl Settings {
         let worker_concurrency = env.integer(&var::WORKER_CONCURRENCY);
         let drain_ms = env.integer(&var::SHUTDOWN_DRAIN_MS).unwrap_or(drain_default(role));
         let port = env.integer(&var::PORT).unwrap_or(port_default(role));
+        let worker_port = env.integer(&var::TALE_WORKER_PORT).and_then(|port| u16::try_from(port).ok());
         let allow_private_provider_hosts = env.switch(&var::TALE_ALLOW_PRIVATE_PROVIDER_HOSTS).unwrap_or(false);
         let allow_open_sign_up = env.switch(&var::TALE_ALLOW_OPEN_SIGN_UP).unwrap_or(false);
         let trusted_headers = read_trusted_headers(&mut env);
@@ -198,6 +201,7 @@ impl Settings {
                 web_dir,
                 data_dir,
                 port: u16::try_from(port).ok()?,
+                worker_port,
                 metrics_token,
             })
         })();
@@ -243,7 +247,57 @@ fn drain_default(role: Role) -> u64 {
 }
 
 fn port_default(role: Role) -> u64 {
-    if role == Role::Platform { 3000 } else { 3005 }
+    match role {
+        Role::Platform => 3000,
+        Role::ObjectStore => 9000,
+        _ => 3005,
+    }
+}
+
+/// What the object store is built from, when Tale's own is a process.
+#[derive(Debug, Clone)]
+pub struct StoreSettings {
+    /// The one access key it accepts.
+    pub access_key: String,
+    /// Its secret.
+    pub secret_key: SecretString,
+    /// The bucket that it has from the start.
+    pub bucket: String,
+    /// Where the objects are kept, in a folder of their own.
+    pub data_dir: Option<PathBuf>,
+    /// Port to listen on.
+    pub port: u16,
+    /// Longest drain after SIGTERM.
+    pub shutdown_drain: Duration,
+}
+
+impl StoreSettings {
+    /// Reads everything at once.
+    ///
+    /// # Errors
+    /// Every variable that keeps the role from starting, together.
+    pub fn from_env(source: &dyn EnvSource) -> Result<Self, EnvProblems> {
+        let mut env = EnvReader::new(source);
+        env.require(&var::OBJECT_STORE_ACCESS_KEY, &[&var::MINIO_ROOT_USER]);
+        env.require(&var::OBJECT_STORE_SECRET_KEY, &[&var::MINIO_ROOT_PASSWORD]);
+        let access_key = env.text(&var::MINIO_ROOT_USER).or_else(|| env.text(&var::OBJECT_STORE_ACCESS_KEY));
+        let secret_key = env.text(&var::MINIO_ROOT_PASSWORD).or_else(|| env.text(&var::OBJECT_STORE_SECRET_KEY));
+        let bucket = env.text(&var::OBJECT_STORE_BUCKET);
+        let data_dir = env.text(&var::TALE_DATA_DIR).map(PathBuf::from);
+        let port = env.integer(&var::PORT).unwrap_or(port_default(Role::ObjectStore));
+        let drain_ms = env.integer(&var::SHUTDOWN_DRAIN_MS).unwrap_or(drain_default(Role::ObjectStore));
+        let settings = (|| {
+            Some(Self {
+                access_key: access_key?,
+                secret_key: secret_key?.into(),
+                bucket: bucket?,
+                data_dir,
+                port: u16::try_from(port).ok()?,
+                shutdown_drain: Duration::from_millis(drain_ms),
+            })
+        })();
+        env.finish(settings)
+    }
 }
 
 /// What the web tier is built from, when it is a process of its own.
@@ -303,6 +357,7 @@ pub fn role_of(source: &dyn EnvSource) -> Result<Role, EnvProblem> {
         Some("platform") => Role::Platform,
         Some("api" | "backend-api") => Role::BackendApi,
         Some("worker" | "backend-worker") => Role::BackendWorker,
+        Some("object-store") => Role::ObjectStore,
         _ => Role::All,
     })
 }
@@ -587,6 +642,21 @@ mod tests {
         let mut given = complete();
         given.0.insert("SHUTDOWN_DRAIN_MS".into(), "5000".into());
         assert_eq!(Settings::for_role(&given, Role::BackendWorker).unwrap().shutdown_drain.as_secs(), 5);
+    }
+
+    #[test]
+    fn the_store_takes_the_backends_keys_unless_it_has_its_own() {
+        let pairs = [("OBJECT_STORE_ACCESS_KEY", "tale"), ("OBJECT_STORE_SECRET_KEY", "k"), ("ROLE", "object-store")];
+        let mut env = MapEnv::of(pairs);
+        assert_eq!(role_of(&env), Ok(Role::ObjectStore));
+        let store = StoreSettings::from_env(&env).unwrap();
+        assert_eq!((store.access_key.as_str(), store.port, store.bucket.as_str()), ("tale", 9000, "tale-blobs"));
+        env.0.insert("MINIO_ROOT_USER".into(), "root".into());
+        env.0.insert("MINIO_ROOT_PASSWORD".into(), "r".into());
+        let store = StoreSettings::from_env(&env).unwrap();
+        assert_eq!((store.access_key.as_str(), store.secret_key.expose_secret()), ("root", "r"));
+        let missing = StoreSettings::from_env(&MapEnv::default()).unwrap_err().to_string();
+        assert!(missing.contains("OBJECT_STORE_ACCESS_KEY is not set") && missing.contains("or set MINIO_ROOT_USER"));
     }
 
     #[test]

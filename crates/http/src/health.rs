@@ -27,13 +27,14 @@ pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(ping)).routes(routes!(ready)).routes(routes!(health)).routes(routes!(status))
 }
 
+/// What a process without doors answers about itself.
+pub(crate) fn of_worker() -> axum::Router<App> {
+    axum::Router::new().route("/ping", get(ping)).route("/ready", get(ready))
+}
+
 /// What the process of the doors answers about itself and, for the web tier, about its stores.
 pub(crate) fn of_backend() -> axum::Router<App> {
-    axum::Router::new()
-        .route("/ping", get(ping))
-        .route("/ready", get(ready))
-        .route("/health/stores", get(status))
-        .route("/health/stores/{component}", get(store))
+    of_worker().route("/health/stores", get(status)).route("/health/stores/{component}", get(store))
 }
 
 /// What the process of the web tier answers about itself and the deployment.

@@ -58,6 +58,15 @@ pub fn backend_router(app: App) -> Router {
     door::around(router, app.clone(), app.shell())
 }
 
+/// What a process without doors says about itself: whether it lives, whether it stops, its metrics.
+pub fn worker_router(app: App) -> Router {
+    let router = health::of_worker()
+        .merge(metrics::of_worker())
+        .fallback(door::not_found)
+        .method_not_allowed_fallback(door::method_not_allowed);
+    door::around(router, app.clone(), app.shell())
+}
+
 /// The web tier alone: the app's page and files, health and the status report.
 pub fn platform_router(shell: Shell) -> Router {
     let router = health::of_web_tier()

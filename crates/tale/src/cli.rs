@@ -29,7 +29,8 @@ pub(crate) enum Command {
     Serve {
         /// What this process does; the variable ROLE, then TALE_ROLE, else all, when left out
         role: Option<Role>,
-        /// Port to listen on; the variable PORT, else 3005 (platform: 3000), when left out
+        /// Port to listen on; the variable PORT, else 3005 (platform: 3000, object-store: 9000), when
+        /// left out. For backend-worker TALE_WORKER_PORT, else none
         #[arg(long, value_name = "PORT")]
         port: Option<u16>,
     },
@@ -129,10 +130,14 @@ pub(crate) enum EnvCommand {
     /// Name everything that is wrong, without starting anything
     ///
     /// Checks the environment of this command, or a file in the syntax of compose. Errors keep the
-    /// role from starting; warnings do not; notes name values without effect.
+    /// role from starting; warnings do not; notes name values without effect. With --process, also
+    /// what the processes of one deployment do not agree on.
     Check {
         #[command(flatten)]
         subject: Subject,
+        /// Check a file for a role instead, and compare it with the other files given like this
+        #[arg(long, value_name = "ROLE=FILE", value_parser = role_file, conflicts_with_all = ["role", "env_file"])]
+        process: Vec<(tale_env::Role, PathBuf)>,
         /// One JSON document
         #[arg(long)]
         json: bool,
@@ -182,6 +187,16 @@ fn role_parser() -> impl TypedValueParser<Value = tale_env::Role> {
         .try_map(|name| tale_env::Role::named(&name).ok_or_else(|| format!("{name} is no role")))
 }
 
+/// `ROLE=FILE`.
+fn role_file(text: &str) -> Result<(tale_env::Role, PathBuf), String> {
+    let (role, file) = text.split_once('=').ok_or("write it as ROLE=FILE, such as backend-api=api.env")?;
+    let role = tale_env::Role::named(role).ok_or_else(|| {
+        let names = tale_env::Role::ALL.map(tale_env::Role::name);
+        format!("{role} is no role; there are {}", names.join(", "))
+    })?;
+    Ok((role, PathBuf::from(file)))
+}
+
 fn section_parser() -> impl TypedValueParser<Value = Section> {
     PossibleValuesParser::new(Section::ALL.iter().map(|section| section.name()))
         .try_map(|name| Section::named(&name).ok_or_else(|| format!("{name} is no section")))
@@ -217,10 +232,12 @@ pub(crate) enum Role {
     Platform,
     /// Every HTTP door, chat turns included, and no background jobs
     BackendApi,
-    /// Background jobs and sweeps; listens on nothing
+    /// Background jobs and sweeps; says how it does on TALE_WORKER_PORT, when that is set
     BackendWorker,
     /// All three in one process
     All,
+    /// An S3-compatible store on a local folder, for deployments without one
+    ObjectStore,
 }
 
 impl From<Role> for tale_env::Role {
@@ -230,6 +247,7 @@ impl From<Role> for tale_env::Role {
             Role::BackendApi => Self::BackendApi,
             Role::BackendWorker => Self::BackendWorker,
             Role::All => Self::All,
+            Role::ObjectStore => Self::ObjectStore,
         }
     }
 }
@@ -241,8 +259,12 @@ pub(crate) enum HealthRole {
     Platform,
     /// The HTTP doors
     BackendApi,
+    /// The background jobs, when TALE_WORKER_PORT is set
+    BackendWorker,
     /// All in one process
     All,
+    /// The store of files: whether it can take one
+    ObjectStore,
     /// The proxy in front
     Proxy,
 }
@@ -252,7 +274,9 @@ impl From<HealthRole> for tale_env::Role {
         match role {
             HealthRole::Platform => Self::Platform,
             HealthRole::BackendApi => Self::BackendApi,
+            HealthRole::BackendWorker => Self::BackendWorker,
             HealthRole::All => Self::All,
+            HealthRole::ObjectStore => Self::ObjectStore,
             HealthRole::Proxy => Self::Proxy,
         }
     }

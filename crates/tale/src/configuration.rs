@@ -1,7 +1,17 @@
 //! The check at the start of a role: errors together, warnings as lines of the log.
 
 use tale_env::effective::summary;
-use tale_env::{EnvProblems, Environment, Role, Scope, Settings, Severity, check, secret_values};
+use tale_env::{EnvProblem, EnvProblems, Environment, Role, Scope, Settings, Severity, check, secret_values};
+
+/// What does not keep the role from starting.
+///
+/// # Errors
+/// Everything that does, together.
+pub(crate) fn refuse(env: &Environment, role: Role) -> Result<Vec<EnvProblem>, EnvProblems> {
+    let found = check(env, role, Scope::Here);
+    let (errors, rest): (Vec<_>, Vec<_>) = found.into_iter().partition(|problem| problem.severity == Severity::Error);
+    if errors.is_empty() { Ok(rest) } else { Err(EnvProblems(errors)) }
+}
 
 /// Says everything that can be said about the environment of a role.
 ///
@@ -9,11 +19,7 @@ use tale_env::{EnvProblems, Environment, Role, Scope, Settings, Severity, check,
 /// Everything that keeps the role from starting, together.
 pub(crate) fn judge(env: &Environment, role: Role) -> Result<(), EnvProblems> {
     tale_core::redact::know(secret_values(env));
-    let found = check(env, role, Scope::Here);
-    let (errors, rest): (Vec<_>, Vec<_>) = found.into_iter().partition(|problem| problem.severity == Severity::Error);
-    if !errors.is_empty() {
-        return Err(EnvProblems(errors));
-    }
+    let rest = refuse(env, role)?;
     let (warnings, notes): (Vec<_>, Vec<_>) =
         rest.into_iter().partition(|problem| problem.severity == Severity::Warning);
     for warning in warnings {

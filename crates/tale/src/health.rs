@@ -19,7 +19,7 @@ pub(crate) const PROXY_PORT: u16 = 2020;
 pub(crate) enum Unhealthy {
     #[error("{0}")]
     Settings(EnvProblem),
-    #[error("the role backend-worker listens on nothing, so there is nothing to ask; leave its health check out")]
+    #[error("a worker listens on nothing unless TALE_WORKER_PORT says where; set it, or leave the health check out")]
     NothingListens,
     #[error("{address} does not answer: {source}")]
     Silent { address: SocketAddr, source: std::io::Error },
@@ -42,15 +42,17 @@ pub(crate) fn check(env: &Environment, role: Option<Role>, port: Option<u16>) ->
     let role = role.map_or_else(|| role_of(env), Ok).map_err(Unhealthy::Settings)?;
     let base = env.raw(registry::BASE_PATH.name).unwrap_or_default();
     let base = base.trim().trim_end_matches('/');
-    let (path, usual) = match role {
-        Role::BackendWorker => return Err(Unhealthy::NothingListens),
-        Role::Platform => (format!("{base}/api/health"), 3000),
-        Role::Proxy => ("/health".to_owned(), PROXY_PORT),
-        _ => ("/ping".to_owned(), 3005),
+    let (path, variable, usual) = match role {
+        Role::BackendWorker => ("/ping".to_owned(), Some(&registry::TALE_WORKER_PORT), None),
+        Role::Platform => (format!("{base}/api/health"), Some(&registry::PORT), Some(3000)),
+        Role::Proxy => ("/health".to_owned(), None, Some(PROXY_PORT)),
+        // It lives for storing: a full disk counts.
+        Role::ObjectStore => ("/ready".to_owned(), Some(&registry::PORT), Some(9000)),
+        _ => ("/ping".to_owned(), Some(&registry::PORT), Some(3005)),
     };
-    let set = || env.raw(registry::PORT.name).and_then(|text| text.trim().parse().ok());
-    let set = if role == Role::Proxy { None } else { set() };
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.or(set).unwrap_or(usual)));
+    let set = variable.and_then(|variable| env.raw(variable.name)).and_then(|text| text.trim().parse().ok());
+    let port = port.or(set).or(usual).ok_or(Unhealthy::NothingListens)?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let answer = ask(address, &path).map_err(|source| Unhealthy::Silent { address, source })?;
     match answer.split(' ').nth(1) {
         Some("200") => Ok(()),

@@ -16,6 +16,7 @@ mod plugs;
 mod reports;
 mod secrets;
 mod signals;
+mod store_tier;
 mod web_tier;
 
 use std::process::ExitCode;

@@ -42,7 +42,7 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use crate::plugs::{EmbeddingJobs, ModelEmbedder, ModelTranscriber};
-use crate::{configuration, databases, environment, object_store, signals, web_tier};
+use crate::{configuration, databases, environment, object_store, signals, store_tier, web_tier};
 
 /// Pause between two rounds of forgetting what has expired.
 const SWEEP: Duration = Duration::from_secs(3_600);
@@ -110,7 +110,7 @@ pub(crate) struct Parts {
     pub role: Role,
     /// Where credentials that name a variable find their key.
     pub env: Arc<dyn EnvSource>,
-    /// For the doors; the worker has none.
+    /// For the doors; a worker answers about itself there, or has none.
     pub listener: Option<TcpListener>,
     /// Where the keyword index is kept, in a folder `search` of its own.
     pub data_dir: PathBuf,
@@ -152,13 +152,18 @@ pub(crate) async fn serve(env: Environment, role: Option<Role>, port: Option<u16
         Some(role) => role,
         None => role_of(&env).map_err(|problem| StartError::Settings(EnvProblems(vec![problem])))?,
     };
-    if role == Role::Platform {
-        return web_tier::serve(&env, port, stop).await;
+    match role {
+        Role::Platform => return web_tier::serve(&env, port, stop).await,
+        Role::ObjectStore => return store_tier::serve(&env, port, stop).await,
+        _ => {}
     }
     let settings = configuration::settle(&env, role).map_err(StartError::Settings)?;
-    let listener =
-        if role == Role::BackendWorker { None } else { Some(bind_all(port.unwrap_or(settings.port)).await?) };
-    let data_dir = data_dir(&settings);
+    let set = if role == Role::BackendWorker { settings.worker_port } else { Some(settings.port) };
+    let listener = match port.or(set) {
+        Some(port) => Some(bind_all(port).await?),
+        None => None,
+    };
+    let data_dir = data_dir(settings.data_dir.clone());
     let parts = Parts {
         role,
         env: Arc::new(env),
@@ -174,8 +179,8 @@ pub(crate) async fn serve(env: Environment, role: Option<Role>, port: Option<u16
 }
 
 /// Where a role keeps what it may lose, and configuration files unless they are elsewhere.
-pub(crate) fn data_dir(settings: &Settings) -> PathBuf {
-    settings.data_dir.clone().unwrap_or_else(|| PathBuf::from("/var/lib/tale"))
+pub(crate) fn data_dir(set: Option<PathBuf>) -> PathBuf {
+    set.unwrap_or_else(|| PathBuf::from("/var/lib/tale"))
 }
 
 /// Binds a port of `tale serve` on every address of the machine.
@@ -325,8 +330,11 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let close = CancellationToken::new();
     let address = parts.listener.as_ref().map(TcpListener::local_addr).transpose().map_err(StartError::other)?;
     let server = parts.listener.map(|listener| {
-        let routes =
-            if parts.role == Role::BackendApi { tale_http::backend_router(app) } else { tale_http::router(app) };
+        let routes = match parts.role {
+            Role::BackendApi => tale_http::backend_router(app),
+            Role::BackendWorker => tale_http::worker_router(app),
+            _ => tale_http::router(app),
+        };
         let mut router = axum::Router::new().fallback_service(routes);
         if let Some(store) = parts.embedded_store {
             router = router.route_service(&format!("/{}/{{*key}}", settings.object_store.bucket), store);
@@ -334,7 +342,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         let server_stop = Stop { drain: stopping.clone(), close: close.clone(), budget: settings.shutdown_drain };
         tokio::spawn(tale_http::serve(listener, router, server_stop))
     });
-    announce(parts.role, &settings.site, address);
+    announce(parts.role, Some(&settings.site), address);
 
     stop.cancelled().await;
     stopping.cancel();
@@ -375,16 +383,13 @@ async fn orderly(part: Option<JoinHandle<()>>) -> bool {
 
 /// The one line for the person at the terminal. The port accepts requests by now.
 #[expect(clippy::print_stdout, reason = "the promised line on standard output")]
-pub(crate) fn announce(role: Role, site: &SiteSettings, address: Option<SocketAddr>) {
-    let site = site.address_at(&site.url);
+pub(crate) fn announce(role: Role, site: Option<&SiteSettings>, address: Option<SocketAddr>) {
+    let site = site.filter(|_| role != Role::BackendWorker).map(|site| site.address_at(&site.url));
     match address {
         Some(address) => tracing::info!(event = "process.ready", role = role.name(), %address, site, "serving"),
         None => tracing::info!(event = "process.ready", role = role.name(), "working"),
     }
-    match role {
-        Role::BackendWorker => println!("ready {}", role.name()),
-        _ => println!("ready {site}"),
-    }
+    println!("ready {}", site.as_deref().unwrap_or(role.name()));
 }
 
 async fn start_demo(tasks: &TaskTracker, stop: &CancellationToken) -> Result<Url, StartError> {

@@ -40,7 +40,7 @@ pub(crate) async fn rotate(env: &Environment) -> Result<(), StartError> {
         println!("provider keys: credential {id} cannot be opened with any configured key; enter its key again");
     }
 
-    let failed = rotate_files(&settings, &data_dir(&settings)).await?;
+    let failed = rotate_files(&settings, &data_dir(settings.data_dir.clone())).await?;
     match done.unreadable + failed {
         0 => Ok(()),
         count => Err(StartError::other(format!("{count} secrets could not be encrypted with the present keys"))),

@@ -35,7 +35,7 @@ pub(crate) async fn serve(env: &Environment, port: Option<u16>, stop: Cancellati
     });
     let stop = Stop { drain: stop.clone(), close: stop, budget: DRAIN };
     let server = tokio::spawn(tale_http::serve(listener, tale_http::platform_router(shell), stop));
-    platform::announce(Role::Platform, &settings.site, Some(address));
+    platform::announce(Role::Platform, Some(&settings.site), Some(address));
     server.await.map_err(StartError::other)?;
     tracing::info!("stopped");
     Ok(())

@@ -43,6 +43,12 @@ pub(super) fn add(env: &Environment, role: Role, scope: Scope, found: &mut Vec<E
     if role.reads(&registry::OBJECT_STORE_ENDPOINT) {
         relations.store();
     }
+    if role == Role::ObjectStore {
+        relations.store_of_ours();
+    }
+    if role.reads(&registry::TLS_MODE) {
+        relations.certificates();
+    }
     if role.reads(&registry::POSTGRES_CA_FILE) {
         relations.verification();
     }
@@ -144,6 +150,52 @@ impl Relations<'_> {
         if address && style == Some(Ok(Value::Switch(false))) {
             let why = "is false, but an endpoint given by address has no names below it";
             self.say(Severity::Warning, "OBJECT_STORE_FORCE_PATH_STYLE", why, "Leave it out");
+        }
+    }
+
+    /// What the store accepts: its own pair of keys, or the backend's.
+    fn store_of_ours(&mut self) {
+        for (key, own) in
+            [("OBJECT_STORE_ACCESS_KEY", "MINIO_ROOT_USER"), ("OBJECT_STORE_SECRET_KEY", "MINIO_ROOT_PASSWORD")]
+        {
+            if !self.env.is_set(key) && !self.env.is_set(own) {
+                let fix = format!("Set it to the key that the backend uses, or set {own}");
+                self.say(Severity::Error, key, "is not set", fix);
+            }
+        }
+    }
+
+    /// Public authorities certify names, and the proxy listens where the site is.
+    fn certificates(&mut self) {
+        let published = self.text("PROXY_HTTPS_PORT").and_then(|text| text.parse::<u16>().ok());
+        if let (Some(published), Some(site)) = (published, site(self.env))
+            && self.text("TLS_MODE") != Some("external")
+            && site.scheme() == "https"
+            && site.port_or_known_default() != Some(published)
+        {
+            let port = site.port_or_known_default().unwrap_or(443);
+            let why = format!("is {published}, but browsers go to port {port} of SITE_URL");
+            self.say(Severity::Warning, "PROXY_HTTPS_PORT", why, "Use the same port for both");
+        }
+        if self.text("TLS_MODE") != Some("letsencrypt") {
+            return;
+        }
+        let further = match Kind::Origins.check(self.text("ADDITIONAL_SITE_URLS").unwrap_or_default()) {
+            Ok(Value::Urls(urls)) => urls,
+            _ => Vec::new(),
+        };
+        let origins = site(self.env).map(|site| ("SITE_URL", site)).into_iter();
+        for (name, origin) in origins.chain(further.into_iter().map(|url| ("ADDITIONAL_SITE_URLS", url))) {
+            let private = match origin.host() {
+                Some(url::Host::Domain(domain)) => !domain.trim_end_matches('.').contains('.'),
+                _ => true,
+            };
+            if private && origin.scheme() == "https" {
+                let host = origin.host_str().unwrap_or_default();
+                let why = format!("names the host {host:?}, for which Let's Encrypt gives no certificate");
+                let fix = "Use a public host name, or TLS_MODE=selfsigned or file";
+                self.say(Severity::Error, name, why, fix);
+            }
         }
     }
 

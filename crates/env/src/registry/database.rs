@@ -43,7 +43,7 @@ pub const KNOWLEDGE_DATABASE_URL: Var = v("KNOWLEDGE_DATABASE_URL", BACKEND, Kin
 
 /// `DB_PASSWORD`.
 pub const DB_PASSWORD: Var =
-    v("DB_PASSWORD", &[Role::Db, Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::Cli], Kind::Secret {
+    v("DB_PASSWORD", &[Role::Db, Role::BackendApi, Role::BackendWorker, Role::All, Role::Cli], Kind::Secret {
         min: 1,
     })
     .secret()
@@ -77,14 +77,11 @@ pub const KNOWLEDGE_DB_NAME: Var = v("KNOWLEDGE_DB_NAME", WITH_DB, Kind::Databas
 );
 
 /// `DB_PORT`.
-pub const DB_PORT: Var =
-    v("DB_PORT", &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All], Kind::Port { zero: false })
-        .value("5432")
-        .help(
-            "Port in the connection URLs that are made from DB_PASSWORD.",
-            "Port in den Verbindungs-URLs, die aus DB_PASSWORD gebildet werden.",
-            "Port dans les URL de connexion formées à partir de DB_PASSWORD.",
-        );
+pub const DB_PORT: Var = v("DB_PORT", BACKEND, Kind::Port { zero: false }).value("5432").help(
+    "Port in the connection URLs that are made from DB_PASSWORD.",
+    "Port in den Verbindungs-URLs, die aus DB_PASSWORD gebildet werden.",
+    "Port dans les URL de connexion formées à partir de DB_PASSWORD.",
+);
 
 /// `DATABASE_POOL_MAX`.
 pub const DATABASE_POOL_MAX: Var = v("DATABASE_POOL_MAX", BACKEND, POOL).value("10").help(
@@ -164,14 +161,20 @@ pub(super) const DATABASE: &[Var] = &[
             "Größtes Dokument, das der Website-Crawler herunterlädt.",
             "Plus grand document que le robot d’exploration télécharge.",
         ),
-    v("POSTGRES_DB", &[Role::Db], Kind::DatabaseName).value("tale").not_yet(Part::Images).help(
+    v("POSTGRES_DB", &[Role::Db], Kind::DatabaseName).value("tale")
+        .accepted(
+            "The image of Tale makes the two databases and no other; its probe needs none of that name.",
+            "Das Image von Tale legt die beiden Datenbanken an und keine weitere; seine Prüfung braucht keine dieses Namens.",
+            "L’image de Tale crée les deux bases et aucune autre ; sa sonde n’en exige aucune de ce nom.",
+        )
+        .help(
         "First database of the bundled Postgres, used by its health probe.",
         "Erste Datenbank des mitgelieferten Postgres, von dessen Zustandsprüfung benutzt.",
         "Première base du Postgres fourni, utilisée par sa sonde d’état.",
     ),
-    v("TALE_DB_ROLE", &[Role::Db], Kind::OneOf(&["platform", "knowledge"])).not_yet(Part::Images).help(
-        "Which databases the bundled Postgres creates; unset means both.",
-        "Welche Datenbanken das mitgelieferte Postgres anlegt; nicht gesetzt heißt beide.",
-        "Bases que le Postgres fourni crée ; non définie signifie les deux.",
+    v("TALE_DB_ROLE", &[Role::Db], Kind::OneOf(&["platform", "knowledge"])).help(
+        "Which databases the image of Postgres creates; unset means both.",
+        "Welche Datenbanken das Image von Postgres anlegt; nicht gesetzt heißt beide.",
+        "Bases que l’image de Postgres crée ; non définie signifie les deux.",
     ),
 ];

@@ -1,6 +1,6 @@
 //! What `tale dev` and the program on one machine read.
 
-use super::{API, Role, Section, Var, WEB_AND_BACKEND};
+use super::{API, KEEPERS, Role, Section, Var, WEB_AND_BACKEND};
 use crate::kind::Kind;
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -8,16 +8,16 @@ const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
 }
 
 /// `TALE_DATA_DIR`.
-pub const TALE_DATA_DIR: Var = v("TALE_DATA_DIR", WEB_AND_BACKEND, Kind::Directory)
+pub const TALE_DATA_DIR: Var = v("TALE_DATA_DIR", KEEPERS, Kind::Directory)
     .derived(
         "/var/lib/tale; with `tale dev` ~/.local/share/tale",
         "/var/lib/tale; mit `tale dev` ~/.local/share/tale",
         "/var/lib/tale ; avec `tale dev`, ~/.local/share/tale",
     )
     .help(
-        "Where the keyword index and files in work are kept; with `tale dev` also its database, files and secrets.",
-        "Wo der Stichwortindex und Dateien in Arbeit liegen; mit `tale dev` auch Datenbank, Dateien und Geheimnisse.",
-        "Où sont gardés l’index de mots-clés et les fichiers en cours ; avec `tale dev`, aussi sa base, ses fichiers et ses secrets.",
+        "Where the keyword index and files in work are kept, with the role object-store the objects; with `tale dev` also its database, files and secrets.",
+        "Wo der Stichwortindex und Dateien in Arbeit liegen, mit der Rolle object-store die Objekte; mit `tale dev` auch Datenbank, Dateien und Geheimnisse.",
+        "Où sont gardés l’index de mots-clés et les fichiers en cours, avec le rôle object-store les objets ; avec `tale dev`, aussi sa base, ses fichiers et ses secrets.",
     );
 
 /// `TALE_EMBEDDED_POSTGRES_DIR`.

@@ -43,9 +43,9 @@ pub use feature_flags::{
     TRUSTED_EMAIL_HEADER, TRUSTED_NAME_HEADER, TRUSTED_ROLE_HEADER, TRUSTED_SECRET_HEADER, TRUSTED_TEAMS_HEADER,
 };
 pub use object_store::{
-    OBJECT_STORE_ACCESS_KEY, OBJECT_STORE_BUCKET, OBJECT_STORE_ENDPOINT, OBJECT_STORE_FORCE_PATH_STYLE,
-    OBJECT_STORE_PREFIX, OBJECT_STORE_PUBLIC_ENDPOINT, OBJECT_STORE_REGION, OBJECT_STORE_SECRET_KEY,
-    OBJECT_STORE_UPSTREAM,
+    MINIO_ROOT_PASSWORD, MINIO_ROOT_USER, OBJECT_STORE_ACCESS_KEY, OBJECT_STORE_BUCKET, OBJECT_STORE_ENDPOINT,
+    OBJECT_STORE_FORCE_PATH_STYLE, OBJECT_STORE_PREFIX, OBJECT_STORE_PUBLIC_ENDPOINT, OBJECT_STORE_REGION,
+    OBJECT_STORE_SECRET_KEY, OBJECT_STORE_UPSTREAM,
 };
 pub use observability::{
     BACKEND_SENTRY_TRACES_SAMPLE_RATE, METRICS_BEARER_TOKEN, SENTRY_DSN, SENTRY_ENVIRONMENT, TALE_LOG, TALE_LOG_FORMAT,
@@ -57,7 +57,8 @@ pub use secrets::{
 };
 pub use sessions::{SESSION_COOKIE_CACHE_SECONDS, SESSION_IDLE_TIMEOUT_MINUTES, TALE_CONTACT_SUPPORT_URL};
 pub use topology::{
-    BACKEND_UPSTREAM, PLATFORM_UPSTREAM, PORT, ROLE, SHUTDOWN_DRAIN_MS, TALE_BACKEND_URL, TALE_ROLE, WORKER_CONCURRENCY,
+    BACKEND_UPSTREAM, PLATFORM_UPSTREAM, PORT, PROXY_HTTPS_PORT, ROLE, SHUTDOWN_DRAIN_MS, TALE_BACKEND_URL, TALE_ROLE,
+    TALE_WORKER_PORT, WORKER_CONCURRENCY,
 };
 
 /// Prefix of the variables that an `env` provider credential may name (MOD-34).
@@ -543,6 +544,10 @@ const API: &[Role] = &[Role::BackendApi, Role::All];
 const WORKER: &[Role] = &[Role::BackendWorker, Role::All];
 /// The web tier and the backend.
 const WEB_AND_BACKEND: &[Role] = &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All];
+/// Processes that keep something on their disk.
+const KEEPERS: &[Role] = &[Role::BackendApi, Role::BackendWorker, Role::All, Role::ObjectStore];
+/// Every process that `tale serve` starts.
+const EVERY_PROCESS: &[Role] = &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::ObjectStore];
 /// Nobody.
 const NOBODY: &[Role] = &[];
 

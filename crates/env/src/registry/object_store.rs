@@ -1,6 +1,6 @@
 //! The default object store.
 
-use super::{BACKEND, Part, Role, Section, Var};
+use super::{BACKEND, KEEPERS, Role, Section, Var};
 use crate::kind::Kind;
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -26,14 +26,14 @@ pub const OBJECT_STORE_ENDPOINT: Var = v("OBJECT_STORE_ENDPOINT", BACKEND, HTTP)
 
 /// `OBJECT_STORE_ACCESS_KEY`.
 pub const OBJECT_STORE_ACCESS_KEY: Var =
-    v("OBJECT_STORE_ACCESS_KEY", BACKEND, Kind::Word).secret().example("tale").help(
+    v("OBJECT_STORE_ACCESS_KEY", KEEPERS, Kind::Word).secret().example("tale").help(
         "Access key of the object store. Without both keys there is no store and uploads are refused.",
         "Zugriffsschlüssel des Objektspeichers. Ohne beide Schlüssel gibt es keinen Speicher, und Uploads werden abgelehnt.",
         "Clé d’accès du stockage d’objets. Sans les deux clés, il n’y a pas de stockage et les envois sont refusés.",
     );
 
 /// `OBJECT_STORE_SECRET_KEY`.
-pub const OBJECT_STORE_SECRET_KEY: Var = v("OBJECT_STORE_SECRET_KEY", BACKEND, Kind::Secret { min: 1 })
+pub const OBJECT_STORE_SECRET_KEY: Var = v("OBJECT_STORE_SECRET_KEY", KEEPERS, Kind::Secret { min: 1 })
     .secret()
     .example("tale_object_store_change_me")
     .placeholders(&["tale_object_store_change_me"])
@@ -44,14 +44,17 @@ pub const OBJECT_STORE_SECRET_KEY: Var = v("OBJECT_STORE_SECRET_KEY", BACKEND, K
     );
 
 /// `OBJECT_STORE_BUCKET`.
-pub const OBJECT_STORE_BUCKET: Var =
-    v("OBJECT_STORE_BUCKET", &[Role::BackendApi, Role::BackendWorker, Role::All, Role::Proxy], Kind::Bucket)
-        .value("tale-blobs")
-        .help(
-            "The bucket. It is created when it is missing and the key allows it.",
-            "Der Bucket. Er wird angelegt, wenn er fehlt und der Schlüssel es erlaubt.",
-            "Le bucket. Il est créé s’il manque et si la clé le permet.",
-        );
+pub const OBJECT_STORE_BUCKET: Var = v(
+    "OBJECT_STORE_BUCKET",
+    &[Role::BackendApi, Role::BackendWorker, Role::All, Role::Proxy, Role::ObjectStore],
+    Kind::Bucket,
+)
+.value("tale-blobs")
+.help(
+    "The bucket. It is created when it is missing and the key allows it.",
+    "Der Bucket. Er wird angelegt, wenn er fehlt und der Schlüssel es erlaubt.",
+    "Le bucket. Il est créé s’il manque et si la clé le permet.",
+);
 
 /// `OBJECT_STORE_REGION`.
 pub const OBJECT_STORE_REGION: Var = v("OBJECT_STORE_REGION", BACKEND, Kind::Word).value("us-east-1").help(
@@ -103,6 +106,26 @@ pub const OBJECT_STORE_PUBLIC_ENDPOINT: Var = v("OBJECT_STORE_PUBLIC_ENDPOINT", 
         "Adresse à laquelle les navigateurs joignent le stockage. Si c’est une origine du site, les liens sont signés pour l’origine où se trouve le navigateur.",
     );
 
+/// `MINIO_ROOT_USER`.
+pub const MINIO_ROOT_USER: Var = v("MINIO_ROOT_USER", STORE, Kind::Word)
+    .secret()
+    .derived("OBJECT_STORE_ACCESS_KEY", "OBJECT_STORE_ACCESS_KEY", "OBJECT_STORE_ACCESS_KEY")
+    .help(
+        "Access key that `tale serve object-store` accepts, when it is another one than the backend's.",
+        "Zugriffsschlüssel, den `tale serve object-store` annimmt, wenn er ein anderer ist als der des Backends.",
+        "Clé d’accès que `tale serve object-store` accepte, si elle diffère de celle du backend.",
+    );
+
+/// `MINIO_ROOT_PASSWORD`.
+pub const MINIO_ROOT_PASSWORD: Var = v("MINIO_ROOT_PASSWORD", STORE, Kind::Secret { min: 1 })
+    .secret()
+    .derived("OBJECT_STORE_SECRET_KEY", "OBJECT_STORE_SECRET_KEY", "OBJECT_STORE_SECRET_KEY")
+    .help(
+        "Secret key that `tale serve object-store` accepts, when it is another one than the backend's.",
+        "Geheimer Schlüssel, den `tale serve object-store` annimmt, wenn er ein anderer ist als der des Backends.",
+        "Clé secrète que `tale serve object-store` accepte, si elle diffère de celle du backend.",
+    );
+
 pub(super) const OBJECT_STORE: &[Var] = &[
     OBJECT_STORE_ENDPOINT,
     OBJECT_STORE_ACCESS_KEY,
@@ -113,27 +136,14 @@ pub(super) const OBJECT_STORE: &[Var] = &[
     OBJECT_STORE_PREFIX,
     OBJECT_STORE_PUBLIC_ENDPOINT,
     OBJECT_STORE_UPSTREAM,
-    v("MINIO_ROOT_USER", STORE, Kind::Secret { min: 1 })
-        .secret()
-        .derived("OBJECT_STORE_ACCESS_KEY", "OBJECT_STORE_ACCESS_KEY", "OBJECT_STORE_ACCESS_KEY")
-        .not_yet(Part::Images)
-        .help(
-            "Root user of the bundled store.",
-            "Hauptbenutzer des mitgelieferten Speichers.",
-            "Utilisateur principal du stockage fourni.",
-        ),
-    v("MINIO_ROOT_PASSWORD", STORE, Kind::Secret { min: 1 })
-        .secret()
-        .derived("OBJECT_STORE_SECRET_KEY", "OBJECT_STORE_SECRET_KEY", "OBJECT_STORE_SECRET_KEY")
-        .not_yet(Part::Images)
-        .help(
-            "Root password of the bundled store.",
-            "Hauptpasswort des mitgelieferten Speichers.",
-            "Mot de passe principal du stockage fourni.",
-        ),
-    v("MINIO_BROWSER", STORE, Kind::OneOf(&["on", "off"])).value("off").not_yet(Part::Images).help(
-        "Console of the bundled store.",
-        "Konsole des mitgelieferten Speichers.",
-        "Console du stockage fourni.",
-    ),
+    MINIO_ROOT_USER,
+    MINIO_ROOT_PASSWORD,
+    v("MINIO_BROWSER", STORE, Kind::OneOf(&["on", "off"]))
+        .value("off")
+        .accepted(
+            "The store of Tale has no console.",
+            "Der Speicher von Tale hat keine Konsole.",
+            "Le stockage de Tale n’a pas de console.",
+        )
+        .help("Console of the bundled store.", "Konsole des mitgelieferten Speichers.", "Console du stockage fourni."),
 ];

@@ -1,37 +1,36 @@
 //! Logs, metrics, error reports and analytics.
 
-use super::{BACKEND, Part, Reaction, Role, Section, Var, WEB_AND_BACKEND};
+use super::{BACKEND, EVERY_PROCESS, Part, Reaction, Role, Section, Var};
 use crate::kind::Kind;
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
     Var::new(name, Section::Observability, roles, kind)
 }
 
-const REPORTERS: &[Role] = &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::Sandbox];
+const REPORTERS: &[Role] =
+    &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::ObjectStore, Role::Sandbox];
 const SITES: &[Role] = &[Role::Platform, Role::Docs];
 const RATE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 
 /// `TALE_LOG`.
-pub const TALE_LOG: Var = v("TALE_LOG", WEB_AND_BACKEND, Kind::Text).value("info").help(
+pub const TALE_LOG: Var = v("TALE_LOG", EVERY_PROCESS, Kind::Text).value("info").help(
     "What is logged: a level, or levels by module such as tale=debug,warn.",
     "Was protokolliert wird: eine Stufe oder Stufen je Modul, etwa tale=debug,warn.",
     "Ce qui est journalisé : un niveau, ou des niveaux par module, par exemple tale=debug,warn.",
 );
 
 /// `TALE_LOG_FORMAT`.
-pub const TALE_LOG_FORMAT: Var = v("TALE_LOG_FORMAT", WEB_AND_BACKEND, Kind::OneOf(&["text", "json"]))
+pub const TALE_LOG_FORMAT: Var = v("TALE_LOG_FORMAT", EVERY_PROCESS, Kind::OneOf(&["text", "json"]))
     .derived("text on a terminal, else json", "text am Terminal, sonst json", "text sur un terminal, sinon json")
     .help("Form of the log lines.", "Form der Protokollzeilen.", "Forme des lignes de journal.");
 
 /// `METRICS_BEARER_TOKEN`.
 pub const METRICS_BEARER_TOKEN: Var =
-    v("METRICS_BEARER_TOKEN", &[Role::Proxy, Role::Platform, Role::BackendApi, Role::All], Kind::Secret { min: 1 })
-        .secret()
-        .help(
-            "Token of the public metrics routes; without it they answer 401.",
-            "Token der öffentlichen Metrik-Routen; ohne ihn antworten sie mit 401.",
-            "Jeton des routes de métriques publiques ; sans lui, elles répondent 401.",
-        );
+    v("METRICS_BEARER_TOKEN", &[Role::Platform, Role::BackendApi, Role::All], Kind::Secret { min: 1 }).secret().help(
+        "Token of the public metrics routes; without it they answer 401.",
+        "Token der öffentlichen Metrik-Routen; ohne ihn antworten sie mit 401.",
+        "Jeton des routes de métriques publiques ; sans lui, elles répondent 401.",
+    );
 
 /// `SENTRY_DSN`.
 pub const SENTRY_DSN: Var = v("SENTRY_DSN", REPORTERS, Kind::Url(&["https", "http"])).secret().help(

@@ -11,8 +11,6 @@ pub enum Part {
     Analytics,
     /// Automations.
     Automations,
-    /// Images of a database, an object store and a proxy.
-    Images,
     /// Organization configuration files.
     ConfigFiles,
     /// Connectors.
@@ -64,11 +62,6 @@ impl Part {
                 "This release has no automations.",
                 "Diese Version hat keine Automatisierungen.",
                 "Cette version n’a pas d’automatisations.",
-            ),
-            Self::Images => words(
-                "This release ships no container images; run a Postgres, an object store and a proxy of your own.",
-                "Diese Version liefert keine Container-Images; betreibe Postgres, Objektspeicher und Proxy selbst.",
-                "Cette version ne fournit pas d’images de conteneurs ; exploite toi-même Postgres, le stockage d’objets et le proxy.",
             ),
             Self::ConfigFiles => words(
                 "This release keeps organization settings in the database and reads no configuration files.",

@@ -1,6 +1,6 @@
 //! Roles, ports, replicas, concurrency and draining.
 
-use super::{BACKEND, Part, Reaction, Role, Section, Var, WEB_AND_BACKEND, WORKER};
+use super::{BACKEND, EVERY_PROCESS, KEEPERS, Part, Reaction, Role, Section, Var, WEB_AND_BACKEND, WORKER};
 use crate::kind::{Kind, Unit};
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -19,14 +19,14 @@ const SLOTS: Kind = Kind::Integer { min: 1, max: 256, unit: Unit::Plain };
 /// `ROLE`.
 pub const ROLE: Var = v(
     "ROLE",
-    WEB_AND_BACKEND,
-    Kind::OneOf(&["platform", "backend-api", "backend-worker", "all", "api", "worker"]),
+    EVERY_PROCESS,
+    Kind::OneOf(&["platform", "backend-api", "backend-worker", "all", "object-store", "api", "worker"]),
 )
 .derived("what TALE_ROLE says, else all", "was TALE_ROLE sagt, sonst all", "ce que dit TALE_ROLE, sinon all")
 .help(
-    "What `tale serve` without an argument runs: the web tier, the HTTP doors, the jobs, or all of them in one process. api and worker are short for the two backend roles.",
-    "Was `tale serve` ohne Argument ausführt: Weboberfläche, HTTP-Zugänge, Jobs oder alles in einem Prozess. api und worker sind kurz für die beiden Backend-Rollen.",
-    "Ce qu’exécute `tale serve` sans argument : l’interface web, les accès HTTP, les tâches, ou tout dans un seul processus. api et worker abrègent les deux rôles du backend.",
+    "What `tale serve` without an argument runs: the web tier, the HTTP doors, the jobs, all of these in one process, or an object store. api and worker are short for the two backend roles.",
+    "Was `tale serve` ohne Argument ausführt: Weboberfläche, HTTP-Zugänge, Jobs, diese drei in einem Prozess oder einen Objektspeicher. api und worker sind kurz für die beiden Backend-Rollen.",
+    "Ce qu’exécute `tale serve` sans argument : l’interface web, les accès HTTP, les tâches, ces trois dans un seul processus, ou un stockage d’objets. api et worker abrègent les deux rôles du backend.",
 );
 
 /// `TALE_ROLE`.
@@ -37,17 +37,25 @@ pub const TALE_ROLE: Var = v("TALE_ROLE", WEB_AND_BACKEND, Kind::OneOf(&["api", 
 );
 
 /// `PORT`.
-pub const PORT: Var = v("PORT", &[Role::Platform, Role::BackendApi, Role::All], Kind::Port { zero: false })
-    .derived(
-        "3005; for the role platform 3000",
-        "3005; für die Rolle platform 3000",
-        "3005 ; pour le rôle platform, 3000",
-    )
-    .help(
-        "Port that `tale serve` listens on; `--port` has priority.",
-        "Port, auf dem `tale serve` lauscht; `--port` hat Vorrang.",
-        "Port sur lequel `tale serve` écoute ; `--port` est prioritaire.",
-    );
+pub const PORT: Var =
+    v("PORT", &[Role::Platform, Role::BackendApi, Role::All, Role::ObjectStore], Kind::Port { zero: false })
+        .derived(
+            "3005; for the role platform 3000, for object-store 9000",
+            "3005; für die Rolle platform 3000, für object-store 9000",
+            "3005 ; pour le rôle platform, 3000, pour object-store, 9000",
+        )
+        .help(
+            "Port that `tale serve` listens on; `--port` has priority.",
+            "Port, auf dem `tale serve` lauscht; `--port` hat Vorrang.",
+            "Port sur lequel `tale serve` écoute ; `--port` est prioritaire.",
+        );
+
+/// `TALE_WORKER_PORT`.
+pub const TALE_WORKER_PORT: Var = v("TALE_WORKER_PORT", &[Role::BackendWorker], Kind::Port { zero: false }).help(
+    "Port on which a process of the role backend-worker answers `/ping`, `/ready` and `/metrics`; `--port` has priority. Without it a worker listens on nothing.",
+    "Port, auf dem ein Prozess der Rolle backend-worker `/ping`, `/ready` und `/metrics` beantwortet; `--port` hat Vorrang. Ohne ihn lauscht ein Worker nirgends.",
+    "Port sur lequel un processus du rôle backend-worker répond à `/ping`, `/ready` et `/metrics` ; `--port` est prioritaire. Sans lui, un worker n’écoute nulle part.",
+);
 
 /// `TALE_BACKEND_URL`.
 pub const TALE_BACKEND_URL: Var =
@@ -71,6 +79,13 @@ pub const PLATFORM_UPSTREAM: Var = v("PLATFORM_UPSTREAM", &[Role::Proxy], Kind::
     "Destination vers laquelle le proxy envoie tout le reste : les pages et leurs fichiers. Avec le rôle all, identique à BACKEND_UPSTREAM.",
 );
 
+/// `PROXY_HTTPS_PORT`.
+pub const PROXY_HTTPS_PORT: Var = v("PROXY_HTTPS_PORT", &[Role::Proxy], Kind::Port { zero: false }).value("443").help(
+    "Port of the machine that deploy/compose.yml publishes for https. It must be the one in SITE_URL.",
+    "Port der Maschine, den deploy/compose.yml für https veröffentlicht. Er muss der in SITE_URL sein.",
+    "Port de la machine que deploy/compose.yml publie pour https. Ce doit être celui de SITE_URL.",
+);
+
 /// `WORKER_CONCURRENCY`.
 pub const WORKER_CONCURRENCY: Var =
     v("WORKER_CONCURRENCY", WORKER, Kind::Integer { min: 1, max: 64, unit: Unit::Plain }).value("5").help(
@@ -81,7 +96,7 @@ pub const WORKER_CONCURRENCY: Var =
 
 /// `SHUTDOWN_DRAIN_MS`.
 pub const SHUTDOWN_DRAIN_MS: Var =
-    v("SHUTDOWN_DRAIN_MS", BACKEND, Kind::Integer { min: 1_000, max: 600_000, unit: Unit::Millis })
+    v("SHUTDOWN_DRAIN_MS", KEEPERS, Kind::Integer { min: 1_000, max: 600_000, unit: Unit::Millis })
         .derived(
             "15000; for the role backend-worker 90000",
             "15000; für die Rolle backend-worker 90000",
@@ -97,9 +112,16 @@ pub(super) const TOPOLOGY: &[Var] = &[
     ROLE,
     TALE_ROLE,
     PORT,
+    TALE_WORKER_PORT,
     TALE_BACKEND_URL,
     BACKEND_UPSTREAM,
     PLATFORM_UPSTREAM,
+    v("PROXY_HTTP_PORT", &[Role::Proxy], Kind::Port { zero: false }).value("80").help(
+        "Port of the machine that deploy/compose.yml publishes for plain http: redirects and certificate challenges, or everything with TLS_MODE=external.",
+        "Port der Maschine, den deploy/compose.yml für unverschlüsseltes http veröffentlicht: Weiterleitungen und Zertifikatsprüfungen, mit TLS_MODE=external alles.",
+        "Port de la machine que deploy/compose.yml publie pour http simple : redirections et défis de certificat, ou tout avec TLS_MODE=external.",
+    ),
+    PROXY_HTTPS_PORT,
     WORKER_CONCURRENCY,
     SHUTDOWN_DRAIN_MS,
     v(

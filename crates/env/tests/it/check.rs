@@ -1,5 +1,6 @@
 //! The check as an operator meets it.
 
+use tale_env::check::{Part, agreement};
 use tale_env::file::EnvFile;
 use tale_env::{EnvProblem, Environment, MapEnv, Role, Scope, Severity, check};
 
@@ -174,4 +175,55 @@ fn no_finding_repeats_a_secret() {
             assert!(!said.contains(word), "{}: {said}", var.name);
         }
     }
+}
+
+#[test]
+fn a_public_authority_certifies_public_names_only() {
+    let of = |pairs: &[(&str, &str)]| {
+        let pairs = [("TLS_MODE", "letsencrypt")].iter().chain(pairs);
+        let map = MapEnv(pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect());
+        words(&check(&Environment::of_map(&map), Role::Proxy, Scope::Elsewhere))
+    };
+    for host in ["203.0.113.7", "[2001:db8::1]:8443", "localhost", "tale"] {
+        let found = of(&[("SITE_URL", &format!("https://{host}"))]);
+        assert!(found.len() == 1 && found[0].contains("Let's Encrypt gives no certificate"), "{host}: {found:?}");
+    }
+    let further = of(&[("SITE_URL", "https://tale.example.org"), ("ADDITIONAL_SITE_URLS", "https://192.0.2.1")]);
+    assert!(further.len() == 1 && further[0].starts_with("error: ADDITIONAL_SITE_URLS"), "{further:?}");
+    assert!(of(&[("SITE_URL", "https://tale.example.org")]).is_empty());
+}
+
+#[test]
+fn processes_that_do_not_agree_are_told_without_their_secrets() {
+    let env = |pairs: &[(&str, &str)]| {
+        Environment::of_map(&MapEnv(pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()))
+    };
+    let api = env(&[
+        ("INSTANCE_SECRET", "one-word"),
+        ("OBJECT_STORE_SECRET_KEY", "a"),
+        ("TALE_ALLOW_OPEN_SIGN_UP", "true"),
+        ("PORT", "1"),
+    ]);
+    let worker = env(&[
+        ("INSTANCE_SECRET", "other-word"),
+        ("OBJECT_STORE_SECRET_KEY", "a"),
+        ("OBJECT_STORE_BUCKET", "tale-blobs"),
+    ]);
+    let store = env(&[("OBJECT_STORE_SECRET_KEY", "a"), ("MINIO_ROOT_PASSWORD", "b"), ("OBJECT_STORE_BUCKET", "z")]);
+    let proxy = env(&[("OBJECT_STORE_BUCKET", "y"), ("INSTANCE_SECRET", "not its business")]);
+    let parts = [
+        (Role::BackendApi, &api, "api.env"),
+        (Role::BackendWorker, &worker, "worker.env"),
+        (Role::ObjectStore, &store, "store.env"),
+        (Role::Proxy, &proxy, "proxy.env"),
+    ]
+    .map(|(role, env, name)| Part { role, env, name });
+    let found = words(&agreement(&parts));
+    assert_eq!(
+        found.iter().map(|said| said.split(" differs").next().unwrap()).collect::<Vec<_>>(),
+        ["error: INSTANCE_SECRET", "error: OBJECT_STORE_SECRET_KEY", "error: OBJECT_STORE_BUCKET"],
+        "{found:#?}"
+    );
+    assert!(found[0].contains("backend-api (api.env) and backend-worker (worker.env)") && !found[0].contains("word"));
+    assert!(agreement(&parts[..1]).is_empty());
 }

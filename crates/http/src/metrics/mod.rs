@@ -107,7 +107,12 @@ fn of_shell(shell: &Shell, headers: &HeaderMap) -> Response {
 
 /// The routes. They are for operators and stand in no contract.
 pub(crate) fn router() -> Router<App> {
-    of_web_tier().route("/metrics", get(internal)).route("/metrics/backend", get(backend))
+    of_web_tier().merge(of_worker()).route("/metrics/backend", get(backend))
+}
+
+/// The routes of a process without doors.
+pub(crate) fn of_worker() -> Router<App> {
+    Router::new().route("/metrics", get(internal))
 }
 
 fn of_web_tier<S: Clone + Send + Sync + 'static>() -> Router<S>

@@ -17,7 +17,7 @@ const LAYOUT: u32 = 1;
 pub(crate) enum DataDirError {
     #[error("no data directory: HOME is not set. Name one with --data-dir")]
     NoHome,
-    #[error("another tale is running on {0}. Stop it, or name another directory with --data-dir")]
+    #[error("another tale is running on {0}. Stop it, or choose another directory (--data-dir, or TALE_DATA_DIR)")]
     InUse(PathBuf),
     #[error(
         "{0} was written by a newer Tale (layout {1}, this program knows {LAYOUT}). Start the newer program, or name another directory with --data-dir"
@@ -88,19 +88,7 @@ impl DataDir {
         }
         fs::DirBuilder::new().recursive(true).mode(0o711).create(&root).map_err(told)?;
         let root = root.canonicalize().map_err(told)?;
-        let told = |error: io::Error| tell(&root, error);
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(root.join("tale.lock"))
-            .map_err(told)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(DataDirError::InUse(root)),
-            Err(TryLockError::Error(error)) => return Err(tell(&root, error)),
-        }
+        let lock = lock(&root)?;
         check_version(&root)?;
         let owner = |path: &Path| fs::metadata(path).map(|meta| meta.uid());
         if let (Ok(0), Ok(other @ 1..)) = (owner(Path::new("/proc/self")), owner(&root)) {
@@ -180,6 +168,26 @@ impl DataDir {
             write_private(&path, text.as_bytes()).map_err(told)?;
         }
         Ok(MapEnv(held))
+    }
+}
+
+/// Keeps every other process out of a directory until the file is dropped.
+///
+/// # Errors
+/// When another process is in it, or it cannot be used.
+pub(crate) fn lock(root: &Path) -> Result<File, DataDirError> {
+    let path = root.join("tale.lock");
+    let lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| tell(root, error))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(root.to_owned())),
+        Err(TryLockError::Error(error)) => Err(tell(root, error)),
     }
 }
 

@@ -4,7 +4,7 @@
 //! Postgres with pgvector on a cluster in the data directory, and an S3-compatible store on a
 //! folder in it. Secrets that are missing are made once and kept in the data directory.
 
-mod data_dir;
+pub(crate) mod data_dir;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -31,6 +31,15 @@ pub(crate) async fn run(env: Environment, options: DevOptions) -> Result<(), Sta
     drop(platform::bind_if_there(SocketAddr::from((Ipv6Addr::LOCALHOST, address.port())), "tale dev --port").await?);
     let data = DataDir::open(options.data_dir, &env).map_err(StartError::other)?;
     let mut defaults = data.secrets(&env).map_err(StartError::other)?;
+    let site = format!("http://localhost:{}", address.port());
+    defaults.0.insert(registry::SITE_URL.name.into(), site);
+    let other = format!("http://127.0.0.1:{}", address.port());
+    defaults.0.insert(registry::ADDITIONAL_SITE_URLS.name.into(), other);
+    // A wrong setting is told before anything is started; only the addresses of the databases are to come.
+    let stand_ins = [&registry::DATABASE_URL, &registry::KNOWLEDGE_DATABASE_URL]
+        .map(|var| (var.name, "postgres://tale@localhost/tale"));
+    let complete = env.clone().with_defaults(&defaults).with_defaults(&MapEnv::of(stand_ins));
+    configuration::refuse(&complete, Role::All).map_err(StartError::Settings)?;
     let set = |name: &registry::Var| env.is_set(name.name);
     let own_database = !set(&registry::DATABASE_URL) || !set(&registry::KNOWLEDGE_DATABASE_URL);
     let postgres = if own_database { Some(start_postgres(&env, &data).await?) } else { None };
@@ -47,20 +56,16 @@ pub(crate) async fn run(env: Environment, options: DevOptions) -> Result<(), Sta
 
 async fn start(
     env: Environment,
-    mut defaults: MapEnv,
+    defaults: MapEnv,
     data: &DataDir,
     listener: TcpListener,
     demo: bool,
     private_database: bool,
     stop: &CancellationToken,
 ) -> Result<(), StartError> {
-    let port = listener.local_addr().map_err(StartError::other)?.port();
-    let site = format!("http://localhost:{port}");
-    defaults.0.insert("SITE_URL".into(), site.clone());
-    defaults.0.insert("ADDITIONAL_SITE_URLS".into(), format!("http://127.0.0.1:{port}"));
     let mut env = env.with_defaults(&defaults);
     // Files go through the same port, so also through whatever stands before it.
-    let public = env.get(registry::SITE_URL.name).unwrap_or(site);
+    let public = env.get(registry::SITE_URL.name).unwrap_or_default();
     let store = if !env.is_set(registry::OBJECT_STORE_ENDPOINT.name) {
         let secret = env.get(registry::OBJECT_STORE_SECRET_KEY.name).unwrap_or_default().into();
         let access = env.get(registry::OBJECT_STORE_ACCESS_KEY.name).unwrap_or_default();

@@ -67,29 +67,47 @@ pub(super) fn show(env: &Environment, var: &Var, name: &str, lang: Lang) -> Stri
 
 /// `tale env check --json`.
 pub(super) fn check(found: &[EnvProblem], role: Role, read: &Subject) -> String {
-    let count = |severity| found.iter().filter(|problem| problem.severity == severity).count();
-    let problems: Vec<Value> = found
-        .iter()
-        .map(|problem| {
-            json!({
-                "severity": problem.severity.name(),
-                "variable": problem.variable,
-                "value": problem.value,
-                "place": problem.place,
-                "why": problem.why,
-                "fix": problem.fix,
-            })
-        })
-        .collect();
-    let data = json!({
+    judged(count(found, Severity::Error), checked(found, role, read))
+}
+
+/// `tale env check --process … --json`.
+pub(super) fn deployment(each: &[(Role, &Subject, Vec<EnvProblem>)], disagreements: &[EnvProblem]) -> String {
+    let all = each.iter().map(|(_, _, found)| found.as_slice()).chain([disagreements]);
+    let errors = all.map(|found| count(found, Severity::Error)).sum();
+    let processes: Vec<Value> = each.iter().map(|(role, read, found)| checked(found, *role, read)).collect();
+    judged(errors, json!({ "processes": processes, "disagreements": problems(disagreements) }))
+}
+
+fn count(found: &[EnvProblem], severity: Severity) -> usize {
+    found.iter().filter(|problem| problem.severity == severity).count()
+}
+
+fn checked(found: &[EnvProblem], role: Role, read: &Subject) -> Value {
+    json!({
         "role": role.name(),
         "file": read.file,
-        "errors": count(Severity::Error),
-        "warnings": count(Severity::Warning),
-        "notes": count(Severity::Note),
-        "problems": problems,
-    });
-    let errors = count(Severity::Error);
+        "errors": count(found, Severity::Error),
+        "warnings": count(found, Severity::Warning),
+        "notes": count(found, Severity::Note),
+        "problems": problems(found),
+    })
+}
+
+fn problems(found: &[EnvProblem]) -> Vec<Value> {
+    let problem = |problem: &EnvProblem| {
+        json!({
+            "severity": problem.severity.name(),
+            "variable": problem.variable,
+            "value": problem.value,
+            "place": problem.place,
+            "why": problem.why,
+            "fix": problem.fix,
+        })
+    };
+    found.iter().map(problem).collect()
+}
+
+fn judged(errors: usize, data: Value) -> String {
     if errors == 0 {
         return answer("env check", data);
     }

@@ -6,12 +6,13 @@ mod paper;
 mod text;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tale_env::check::nearest_name;
+use tale_env::check::{Part, agreement, nearest_name};
 use tale_env::effective::effective;
 use tale_env::registry;
-use tale_env::{Environment, Scope, Severity, check};
+use tale_env::{Environment, Role, Scope, Severity, check};
 
 use self::files::{FileError, Subject as Read};
 use self::paper::Paper;
@@ -62,7 +63,8 @@ pub(crate) fn run(command: EnvCommand, env: Environment) -> ExitCode {
                 }
             }
         }
-        EnvCommand::Check { subject, json } => with(subject, env, json, "env check", |read, role| {
+        EnvCommand::Check { process, json, .. } if !process.is_empty() => deployment(&paper, &process, &env, json),
+        EnvCommand::Check { subject, json, .. } => with(subject, env, json, "env check", |read, role| {
             let scope = if read.file.is_some() { Scope::Elsewhere } else { Scope::Here };
             let found = check(&read.env, role, scope);
             let wrong = found.iter().any(|problem| problem.severity == Severity::Error);
@@ -100,6 +102,38 @@ pub(crate) fn run(command: EnvCommand, env: Environment) -> ExitCode {
         }
     };
     ExitCode::from(code)
+}
+
+/// The check of several processes: each for itself, then all together.
+fn deployment(paper: &Paper, processes: &[(Role, PathBuf)], env: &Environment, json: bool) -> u8 {
+    let mut parts = Vec::new();
+    for (role, file) in processes {
+        match Read::of(Some(file), env.clone()) {
+            Ok(read) => parts.push((*role, read)),
+            Err(error) => return unreadable(json, "env check", &error),
+        }
+    }
+    let shared: Vec<_> = parts
+        .iter()
+        .map(|(role, read)| Part { role: *role, env: &read.env, name: read.file.as_deref().unwrap_or_default() })
+        .collect();
+    let disagreements = agreement(&shared);
+    let each: Vec<_> =
+        parts.iter().map(|(role, read)| (*role, read, check(&read.env, *role, Scope::Elsewhere))).collect();
+    let wrong = each
+        .iter()
+        .flat_map(|(_, _, found)| found)
+        .chain(&disagreements)
+        .any(|problem| problem.severity == Severity::Error);
+    if json {
+        put(&json::deployment(&each, &disagreements));
+    } else {
+        for (role, read, found) in &each {
+            put(&text::check(paper, found, *role, read));
+        }
+        put(&text::agreement(paper, &disagreements));
+    }
+    if wrong { CONFIGURATION } else { 0 }
 }
 
 fn with(

@@ -132,6 +132,40 @@ pub(super) fn now(env: &Environment, var: &Var, name: &str) -> String {
 
 /// The findings of a check.
 pub(super) fn check(paper: &Paper, found: &[EnvProblem], role: Role, read: &Subject) -> String {
+    let mut out = findings(paper, found);
+    let count = |severity, word: &str| {
+        let number = found.iter().filter(|problem| problem.severity == severity).count();
+        format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+    };
+    let subject = read.file.as_deref().unwrap_or("this environment");
+    let wrong = found.iter().any(|problem| problem.severity == Severity::Error);
+    let verdict = match (wrong, role) {
+        (true, _) => paper.ink(Ink::Red, &format!("the role {} would not start with {subject}", role.name())),
+        (false, Role::All) => paper.ink(Ink::Green, &format!("the role {} can start with {subject}", role.name())),
+        (false, _) => paper.ink(Ink::Green, &format!("nothing in {subject} is wrong for {}", role.name())),
+    };
+    let _ = writeln!(
+        out,
+        "{}, {}, {}: {verdict}.",
+        count(Severity::Error, "error"),
+        count(Severity::Warning, "warning"),
+        count(Severity::Note, "note")
+    );
+    out
+}
+
+/// What several processes do not agree on.
+pub(super) fn agreement(paper: &Paper, found: &[EnvProblem]) -> String {
+    let verdict = match found.first().map(|problem| problem.severity) {
+        None => paper.ink(Ink::Green, "The processes agree on what they share."),
+        Some(Severity::Error) => paper.ink(Ink::Red, "These processes would not work together."),
+        Some(_) => paper.ink(Ink::Yellow, "These processes would not act alike."),
+    };
+    format!("\n{}{verdict}\n", findings(paper, found))
+}
+
+/// The findings one after the other, with an empty line after the last.
+fn findings(paper: &Paper, found: &[EnvProblem]) -> String {
     let mut out = String::new();
     for problem in found {
         let (ink, mark) = match problem.severity {
@@ -158,24 +192,6 @@ pub(super) fn check(paper: &Paper, found: &[EnvProblem], role: Role, read: &Subj
     if !found.is_empty() {
         out.push('\n');
     }
-    let count = |severity, word: &str| {
-        let number = found.iter().filter(|problem| problem.severity == severity).count();
-        format!("{number} {word}{}", if number == 1 { "" } else { "s" })
-    };
-    let subject = read.file.as_deref().unwrap_or("this environment");
-    let wrong = found.iter().any(|problem| problem.severity == Severity::Error);
-    let verdict = match (wrong, role) {
-        (true, _) => paper.ink(Ink::Red, &format!("the role {} would not start with {subject}", role.name())),
-        (false, Role::All) => paper.ink(Ink::Green, &format!("the role {} can start with {subject}", role.name())),
-        (false, _) => paper.ink(Ink::Green, &format!("nothing in {subject} is wrong for {}", role.name())),
-    };
-    let _ = writeln!(
-        out,
-        "{}, {}, {}: {verdict}.",
-        count(Severity::Error, "error"),
-        count(Severity::Warning, "warning"),
-        count(Severity::Note, "note")
-    );
     out
 }
 

@@ -188,3 +188,32 @@ fn colours_follow_the_two_variables() {
     assert!(!tale(&["env", "list"], &[("FORCE_COLOR", "1"), ("NO_COLOR", "1")]).out.contains('\x1b'));
     assert!(!tale(&["env", "list", "--json"], &[("FORCE_COLOR", "1")]).out.contains('\x1b'));
 }
+
+#[test]
+fn a_development_start_tells_a_wrong_setting_before_it_starts_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let answer = tale(&["dev", "--port", "0", "--data-dir", data.to_str().unwrap()], &[("WORKER_CONCURRENCY", "99")]);
+    assert_eq!(answer.code, 78, "{}", answer.err);
+    assert!(answer.err.contains("WORKER_CONCURRENCY is \"99\""), "{}", answer.err);
+    assert!(!data.join("postgres").exists(), "no database was made");
+}
+
+#[test]
+fn a_deployment_is_checked_file_by_file_and_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let example = tale(&["env", "example"], &[]).out;
+    let api = file(folder.path(), "api.env", &example);
+    let worker = file(folder.path(), "worker.env", &example.replace("DB_PASSWORD=", &format!("DB_PASSWORD={HIDDEN}")));
+    let process = |role: &str, file: &str| format!("--process={role}={file}");
+    let same = tale(&["env", "check", &process("backend-api", &api), &process("proxy", &api)], &[]);
+    assert_eq!(same.code, 0, "{}", same.out);
+    assert!(same.out.contains("The processes agree"), "{}", same.out);
+    let check = ["env", "check", &process("backend-api", &api), &process("backend-worker", &worker), "--json"];
+    let other = tale(&check, &[]);
+    assert_eq!(other.code, 78, "{}", other.out);
+    assert_eq!(other.json()["data"]["disagreements"][0]["variable"], "DB_PASSWORD");
+    assert!(!other.out.contains(HIDDEN));
+    assert_eq!(tale(&["env", "check", "--process", "nobody=x"], &[]).code, 2);
+    assert_eq!(tale(&["env", "check", "--process", "all=/nowhere"], &[]).code, 3);
+}

@@ -4,3 +4,5 @@
 mod edge;
 mod env;
 mod roles;
+mod store;
+mod workers;

@@ -12,21 +12,21 @@ use tale_testkit::TestDb;
 use tale_testkit::upstream::{FakeUpstream, Reply, Step};
 
 /// A bound on waiting, not a measure of speed.
-const PATIENCE: Duration = Duration::from_secs(120);
-const PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 const SITE: &str = "http://localhost:3005";
 const PASSWORD: &str = "Blue-Kettle-42";
 
 /// What the processes of a deployment share.
-struct Deployment {
-    db: TestDb,
-    store: Running,
+pub(crate) struct Deployment {
+    pub(crate) db: TestDb,
+    pub(crate) store: Running,
     upstream: FakeUpstream,
-    folder: tempfile::TempDir,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Deployment {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let service = embedded::service(&folder.path().join("objects"), "tale", &"secret".into()).unwrap();
         std::fs::create_dir(folder.path().join("web")).unwrap();
@@ -39,7 +39,7 @@ impl Deployment {
         }
     }
 
-    fn backend(&self, role: &str, name: &str, more: &[(&str, &str)]) -> Process {
+    pub(crate) fn backend(&self, role: &str, name: &str, more: &[(&str, &str)]) -> Process {
         let key = "ab".repeat(32);
         let data = self.folder.path().join(name);
         let mut pairs = vec![
@@ -72,11 +72,11 @@ impl Deployment {
 }
 
 /// A running `tale serve`, killed with this value.
-struct Process {
+pub(crate) struct Process {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
     /// The line it printed when it was ready.
-    said: String,
+    pub(crate) said: String,
     log: std::path::PathBuf,
 }
 
@@ -88,7 +88,7 @@ impl Drop for Process {
 }
 
 impl Process {
-    fn start(log: &std::path::Path, pairs: &[(&str, String)]) -> Self {
+    pub(crate) fn start(log: &std::path::Path, pairs: &[(&str, String)]) -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut child = Command::new(env!("CARGO_BIN_EXE_tale"))
             .arg("serve")
@@ -107,20 +107,20 @@ impl Process {
         process
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    fn signal(&self) {
+    pub(crate) fn signal(&self) {
         let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     }
 
-    async fn code(&mut self) -> Option<i32> {
+    pub(crate) async fn code(&mut self) -> Option<i32> {
         let ended = tokio::time::timeout(PATIENCE, async {
             loop {
                 match self.child.try_wait().unwrap() {
@@ -132,26 +132,27 @@ impl Process {
         ended.await.unwrap_or_else(|_| panic!("it does not end:\n{}", std::fs::read_to_string(&self.log).unwrap()))
     }
 
-    async fn status(&self, path: &str) -> Option<StatusCode> {
+    pub(crate) async fn status(&self, path: &str) -> Option<StatusCode> {
         client().get(format!("{}{path}", self.address())).send().await.ok().map(|answer| answer.status())
     }
 }
 
-fn client() -> reqwest::Client {
+pub(crate) fn client() -> reqwest::Client {
     tale_core::net::install_tls_provider();
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
 /// A browser that may talk to any replica: its cookie is good at all of them.
-struct Browser {
+pub(crate) struct Browser {
     client: reqwest::Client,
     cookie: String,
     org: String,
+    key: String,
 }
 
 impl Browser {
     /// The owner of a new deployment, set up at `process`.
-    async fn owner(process: &Process) -> Self {
+    pub(crate) async fn owner(process: &Process) -> Self {
         let form = json!({ "name": "Ada", "email": "ada@acme.test", "password": PASSWORD, "organizationName": "Acme" });
         let answer = client()
             .post(format!("{}/api/app/setup", process.address()))
@@ -164,7 +165,38 @@ impl Browser {
         assert_eq!(answer.status(), 200, "{}", process.log());
         let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
         let org = answer.json::<Value>().await.unwrap()["organization"]["id"].as_str().unwrap().to_owned();
-        Self { client: client(), cookie, org }
+        let mut browser = Self { client: client(), cookie, org, key: String::new() };
+        let key = browser.post(process, "/api/app/api-keys", json!({ "name": "test", "expiresInDays": 30 })).await;
+        browser.key = key["key"].as_str().unwrap().to_owned();
+        browser
+    }
+
+    /// A call of the other door, with the person's key.
+    pub(crate) async fn v1(
+        &self,
+        method: reqwest::Method,
+        process: &Process,
+        path: &str,
+        body: Option<Value>,
+    ) -> Value {
+        let request =
+            self.client.request(method, format!("{}/api/v1/{path}", process.address())).bearer_auth(&self.key);
+        let request = if let Some(body) = body { request.json(&body) } else { request };
+        request.send().await.unwrap().json().await.unwrap()
+    }
+
+    /// Uploads a text straight to the store and makes it a document; its id.
+    pub(crate) async fn upload(&self, process: &Process, name: &str, content: &str) -> String {
+        let slot = json!({ "fileName": name, "contentType": "text/plain", "size": content.len() });
+        let slot = self.post(process, "/api/app/uploads", slot).await;
+        let mut put = self.client.put(slot["url"].as_str().unwrap()).body(content.to_owned());
+        for (name, value) in slot["headers"].as_object().unwrap() {
+            put = put.header(name, value.as_str().unwrap());
+        }
+        assert_eq!(put.send().await.unwrap().status(), 200);
+        let document = json!({ "fileId": slot["fileId"] });
+        let made = self.v1(reqwest::Method::POST, process, "documents", Some(document)).await;
+        made["id"].as_str().unwrap().to_owned()
     }
 
     fn request(&self, method: reqwest::Method, process: &Process, path: &str) -> reqwest::RequestBuilder {
@@ -175,13 +207,13 @@ impl Browser {
             .header("cookie", &self.cookie)
     }
 
-    async fn get(&self, process: &Process, path: &str) -> Value {
+    pub(crate) async fn get(&self, process: &Process, path: &str) -> Value {
         let answer = self.request(reqwest::Method::GET, process, path).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{path}: {}", process.log());
         answer.json().await.unwrap()
     }
 
-    async fn post(&self, process: &Process, path: &str, body: Value) -> Value {
+    pub(crate) async fn post(&self, process: &Process, path: &str, body: Value) -> Value {
         let answer = self.request(reqwest::Method::POST, process, path).json(&body).send().await.unwrap();
         let status = answer.status();
         let text = answer.text().await.unwrap();
@@ -224,33 +256,17 @@ async fn two_replicas_a_worker_and_a_web_tier_are_one_deployment() {
     until(&mut live, "event: hello").await;
 
     // Accepted by one replica, read by the worker, told and found at the other.
-    let key = ada.post(&one, "/api/app/api-keys", json!({ "name": "test", "expiresInDays": 30 })).await;
-    let key = key["key"].as_str().unwrap().to_owned();
-    let holder = |process: &Process, path: &str| {
-        let address = format!("{}/api/v1/{path}", process.address());
-        (ada.client.get(&address).bearer_auth(&key), ada.client.post(&address).bearer_auth(&key))
-    };
-    let content = "The violet kettle sings at dawn.";
-    let slot = json!({ "fileName": "kettles.txt", "contentType": "text/plain", "size": content.len() });
-    let slot = ada.post(&one, "/api/app/uploads", slot).await;
-    let mut put = ada.client.put(slot["url"].as_str().unwrap()).body(content);
-    for (name, value) in slot["headers"].as_object().unwrap() {
-        put = put.header(name, value.as_str().unwrap());
-    }
-    assert_eq!(put.send().await.unwrap().status(), 200);
-    let document = json!({ "fileId": slot["fileId"] });
-    let made: Value = holder(&one, "documents").1.json(&document).send().await.unwrap().json().await.unwrap();
-    let path = format!("documents/{}", made["id"].as_str().unwrap());
+    let document = ada.upload(&one, "kettles.txt", "The violet kettle sings at dawn.").await;
+    let path = format!("documents/{document}");
     let worker = deployment.backend("worker", "worker", &[]);
     assert_eq!(worker.said, "ready backend-worker");
     assert!(worker.status("/ping").await.is_none(), "the worker listens on nothing");
     until(&mut live, "\"topic\":\"documents\"").await;
     let found = tokio::time::timeout(PATIENCE, async {
         loop {
-            let seen: Value = holder(&two, &path).0.send().await.unwrap().json().await.unwrap();
-            if seen["indexing"]["status"] == "completed" {
-                let search = holder(&two, "knowledge/search").1.json(&json!({ "query": "violet kettle" }));
-                let answer: Value = search.send().await.unwrap().json().await.unwrap();
+            if ada.v1(reqwest::Method::GET, &two, &path, None).await["indexing"]["status"] == "completed" {
+                let query = json!({ "query": "violet kettle" });
+                let answer = ada.v1(reqwest::Method::POST, &two, "knowledge/search", Some(query)).await;
                 if answer["hits"].as_array().is_some_and(|hits| !hits.is_empty()) {
                     return answer;
                 }
@@ -313,13 +329,13 @@ async fn two_replicas_a_worker_and_a_web_tier_are_one_deployment() {
     assert!(page.contains("Ausgefallen.") && !page.contains("<script"), "{page}");
 
     for (role, process) in [("backend-api", &one), ("platform", &web)] {
-        let asked = Command::new(env!("CARGO_BIN_EXE_tale"))
-            .args(["healthcheck", role, "--port", &process.port.to_string()])
-            .env_clear()
-            .status()
-            .unwrap();
-        assert!(asked.success(), "{role}");
+        assert_eq!(healthcheck(&[role, "--port", &process.port.to_string()]), Some(0), "{role}");
     }
+}
+
+/// The exit code of `tale healthcheck`.
+pub(crate) fn healthcheck(arguments: &[&str]) -> Option<i32> {
+    Command::new(env!("CARGO_BIN_EXE_tale")).arg("healthcheck").args(arguments).env_clear().status().unwrap().code()
 }
 
 /// A model that says something and then nothing more.
