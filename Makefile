@@ -11,7 +11,7 @@ ARGS ?= --demo
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/build/*' -not -path 'web/.svelte-kit/*' \
 	-not -path 'web/src/lib/paraglide/*' -not -path 'web/screenshots/*' -not -path 'web/test-results/*' -not -path 'web/e2e/*' 2>/dev/null)
 
-.PHONY: help run build test lint fmt openapi env-reference web screenshots bench setup setup-test
+.PHONY: help run build test test-compose lint fmt openapi env-reference web screenshots bench setup setup-test
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,6 +24,10 @@ build: web ## The release program with the web app in it: target/release/tale
 
 test: ## Everything that is checked: formats, lints, licences, Rust, web, browser
 	@scripts/test
+
+test-compose: web ## The deployment of deploy/compose.yml, built, used and stopped
+	cargo build --package tale
+	@scripts/test-compose
 
 lint: setup-test web/node_modules/.installed ## Formats and lints only
 	@scripts/test lint

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on should panic")]
 
 mod check;
+mod compose;
 mod generated;
 mod parser;
 mod reactions;
