@@ -211,8 +211,9 @@ def killed(ada):
           [(502, "UPSTREAM_UNAVAILABLE"), (503, "UPSTREAM_UNAVAILABLE")] and away.headers["Retry-After"], away.text)
     status = ada.ask("GET", "/status.json")
     check("and the status report knows", status.status == 200 and '"status":"outage"' in status.text, status.text)
-    compose("up", "--detach", "--wait", "backend-api")
-    check("started again it knows the session", until("it is back", lambda: ada.ask("GET", "/api/v1/me").status == 200))
+    compose("kill", "--signal", "KILL", "db", "object-store")
+    compose("up", "--detach", "--wait")
+    check("started again, database and store too, it knows the session", until("it is back", lambda: ada.ask("GET", "/api/v1/me").status == 200))
     question(ada, "What happens to the kettle every Thursday?", "and answers from the document")
 
 
