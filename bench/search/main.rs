@@ -19,15 +19,17 @@ mod quality;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corpus::{DIMENSIONS, Language, MODEL, Random};
 use pgvector::Vector;
 use sqlx::{PgConnection, PgPool};
+use tale_core::clock::SystemClock;
 use tale_core::ids::OrgId;
 use tale_db::pools::{self, PoolConfig};
 use tale_knowledge::dense::{QueryVector, ensure_index};
-use tale_knowledge::keyword::Keyword;
+use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::search::Searcher;
 use tale_knowledge::{Reach, SearchRequest};
 use tale_testkit::TestDb;
@@ -100,7 +102,13 @@ async fn speed(files: usize) {
     }
 
     let folder = tempfile::tempdir().unwrap();
-    let keyword = Keyword::new(corpus_pool.clone(), folder.path());
+    let keyword = Keyword::new(KeywordParts {
+        app: app_pool.clone(),
+        corpus: corpus_pool.clone(),
+        data_dir: folder.path().to_owned(),
+        clock: Arc::new(SystemClock),
+        repair: RepairPolicy::default(),
+    });
     let before = resident_mib();
     let begun = Instant::now();
     keyword.catch_up(large).await.unwrap();

@@ -6,8 +6,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use tale_knowledge::keyword::Keyword;
+use tale_core::clock::SystemClock;
+use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_testkit::TestDb;
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
@@ -148,7 +150,13 @@ async fn ours(collection: &Collection) -> f64 {
         .await;
         names.insert(file.0, name.clone());
     }
-    let keyword = Keyword::new(db.knowledge.clone(), folder.path());
+    let keyword = Keyword::new(KeywordParts {
+        app: db.app.clone(),
+        corpus: db.knowledge.clone(),
+        data_dir: folder.path().to_owned(),
+        clock: Arc::new(SystemClock),
+        repair: RepairPolicy::default(),
+    });
     keyword.catch_up(org).await.expect("an index");
     let mut answers: HashMap<String, Vec<String>> = HashMap::new();
     for (_, question) in &collection.queries {

@@ -113,6 +113,10 @@ pub struct DatabaseSettings {
     pub knowledge_pool_max: u32,
     /// Roots that servers are verified against.
     pub ca_file: Option<PathBuf>,
+    /// Largest keyword index, in bytes, whose repair searches wait for.
+    pub index_repair_inline_max_bytes: u64,
+    /// Damaged keyword indexes are neither noticed nor repaired.
+    pub index_repair_disabled: bool,
 }
 
 /// The default object store.
@@ -449,6 +453,8 @@ fn read_database(env: &mut EnvReader<'_>) -> Option<DatabaseSettings> {
     Some(DatabaseSettings {
         app_url: app_url?,
         knowledge_url: knowledge_url?,
+        index_repair_inline_max_bytes: env.integer(&var::KNOWLEDGE_INDEX_REPAIR_INLINE_MAX_BYTES)?,
+        index_repair_disabled: env.switch(&var::KNOWLEDGE_INDEX_REPAIR_DISABLED).unwrap_or(false),
         app_pool_max: app_pool_max?,
         knowledge_pool_max: knowledge_pool_max?,
         ca_file,

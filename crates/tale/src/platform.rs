@@ -32,7 +32,7 @@ use tale_http::web::WebFiles;
 use tale_http::{App, AppParts};
 use tale_identity::{Identity, IdentityConfig};
 use tale_jobs::Worker;
-use tale_knowledge::keyword::Keyword;
+use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{Models, ModelsConfig, WireLimits};
 use tokio::net::TcpListener;
@@ -236,7 +236,16 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         tasks.spawn(await_store(blobs.clone(), stop.clone()));
     }
     let extract = tale_extract::ExtractProgram::this_binary().map_err(StartError::other)?;
-    let keyword = Keyword::new(corpus.clone(), &parts.data_dir);
+    let keyword = Keyword::new(KeywordParts {
+        app: app_db.clone(),
+        corpus: corpus.clone(),
+        data_dir: parts.data_dir.clone(),
+        clock: clock.clone(),
+        repair: RepairPolicy {
+            enabled: !settings.database.index_repair_disabled,
+            inline_max_bytes: settings.database.index_repair_inline_max_bytes,
+        },
+    });
     let knowledge = Knowledge::new(KnowledgeParts {
         app: app_db.clone(),
         corpus: corpus.clone(),

@@ -19,7 +19,7 @@ use tale_identity::{Caller, Identity, IdentityConfig, Role, Via};
 use tale_knowledge::documents::NewContent;
 use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose as EmbedPurpose};
 use tale_knowledge::files::{NewUpload, Purpose};
-use tale_knowledge::keyword::Keyword;
+use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{ApiFormat, Capabilities, ModelSpec, Models, ModelsConfig, NewProvider, WireLimits};
 use tale_testkit::TestDb;
@@ -91,7 +91,13 @@ pub async fn world() -> World {
         limits: WireLimits::default(),
     })
     .unwrap();
-    let keyword = Keyword::new(db.knowledge.clone(), folder.path());
+    let keyword = Keyword::new(KeywordParts {
+        app: db.app.clone(),
+        corpus: db.knowledge.clone(),
+        data_dir: folder.path().to_owned(),
+        clock: clock.clone(),
+        repair: RepairPolicy::default(),
+    });
     let extract = ExtractProgram::this_binary().unwrap();
     let knowledge = Knowledge::new(KnowledgeParts {
         app: db.app.clone(),

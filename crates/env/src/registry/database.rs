@@ -104,6 +104,26 @@ pub const POSTGRES_CA_FILE: Var = v("POSTGRES_CA_FILE", BACKEND, Kind::File).hel
     "Fichier PEM de racines avec lesquelles les serveurs Postgres sont vérifiés, en plus des racines publiques, si leur URL indique sslmode=verify-ca ou verify-full.",
 );
 
+/// `KNOWLEDGE_INDEX_REPAIR_INLINE_MAX_BYTES`.
+pub const KNOWLEDGE_INDEX_REPAIR_INLINE_MAX_BYTES: Var =
+    v("KNOWLEDGE_INDEX_REPAIR_INLINE_MAX_BYTES", BACKEND, Kind::Integer { min: 0, max: u64::MAX, unit: Unit::Bytes })
+        .value("1073741824")
+        .reaction(Reaction::UseDefault)
+        .help(
+            "Largest damaged keyword index whose repair searches wait for. While a larger one is built anew in the background, they answer without keywords and say so. 0 repairs every index in the background.",
+            "Größter beschädigter Stichwortindex, auf dessen Reparatur Suchen warten. Während ein größerer im Hintergrund neu erstellt wird, antworten sie ohne Stichwörter und sagen es. 0 repariert jeden Index im Hintergrund.",
+            "Plus grand index de mots-clés endommagé dont les recherches attendent la réparation. Pendant qu’un plus grand est refait en arrière-plan, elles répondent sans mots-clés et le disent. 0 répare tout index en arrière-plan.",
+        );
+
+/// `KNOWLEDGE_INDEX_REPAIR_DISABLED`.
+pub const KNOWLEDGE_INDEX_REPAIR_DISABLED: Var = v("KNOWLEDGE_INDEX_REPAIR_DISABLED", BACKEND, Kind::Bool)
+    .reaction(Reaction::Off)
+    .help(
+        "Turns off the verification and the repair of the keyword indexes. It repairs nothing: searches may miss passages or answer without keywords.",
+        "Schaltet Prüfung und Reparatur der Stichwortindizes ab. Es repariert nichts: Suchen können Passagen übersehen oder ohne Stichwörter antworten.",
+        "Désactive la vérification et la réparation des index de mots-clés. Cela ne répare rien : les recherches peuvent manquer des passages ou répondre sans mots-clés.",
+    );
+
 pub(super) const DATABASE: &[Var] = &[
     DATABASE_URL,
     KNOWLEDGE_DATABASE_URL,
@@ -127,31 +147,8 @@ pub(super) const DATABASE: &[Var] = &[
             "Größe eines eigenen Pools zum Lesen der Sitzungen.",
             "Taille d’un pool distinct pour lire les sessions.",
         ),
-    v("KNOWLEDGE_INDEX_REPAIR_INLINE_MAX_BYTES", BACKEND, Kind::Integer { min: 0, max: u64::MAX, unit: Unit::Bytes })
-        .value("1073741824")
-        .reaction(Reaction::UseDefault)
-        .accepted(
-            "The keyword index is Tale's own and derived: a damaged one is made again in the background, at any size.",
-            "Der Stichwortindex ist Tales eigener und abgeleitet: ein beschädigter wird im Hintergrund neu erstellt, bei jeder Größe.",
-            "L’index de mots-clés est propre à Tale et dérivé : endommagé, il est refait en arrière-plan, quelle que soit sa taille.",
-        )
-        .help(
-            "Largest damaged full-text index that was rebuilt during the start.",
-            "Größter beschädigter Volltextindex, der während des Starts neu erstellt wurde.",
-            "Taille du plus grand index plein texte endommagé reconstruit au démarrage.",
-        ),
-    v("KNOWLEDGE_INDEX_REPAIR_DISABLED", BACKEND, Kind::Bool)
-        .reaction(Reaction::Off)
-        .accepted(
-            "The keyword index is Tale's own and derived; there is no index in the database to verify.",
-            "Der Stichwortindex ist Tales eigener und abgeleitet; in der Datenbank ist kein Index zu prüfen.",
-            "L’index de mots-clés est propre à Tale et dérivé ; aucun index de la base n’est à vérifier.",
-        )
-        .help(
-            "Switched off the verification of the full-text index at the start.",
-            "Schaltete die Prüfung des Volltextindexes beim Start ab.",
-            "Désactivait la vérification de l’index plein texte au démarrage.",
-        ),
+    KNOWLEDGE_INDEX_REPAIR_INLINE_MAX_BYTES,
+    KNOWLEDGE_INDEX_REPAIR_DISABLED,
     v("KNOWLEDGE_CRAWL_DOCUMENT_MAX_BYTES", BACKEND, Kind::Integer { min: 1_048_576, max: u64::MAX, unit: Unit::Bytes })
         .value("104857600")
         .reaction(Reaction::UseDefault)

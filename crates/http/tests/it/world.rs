@@ -20,7 +20,7 @@ use tale_http::{App, AppParts};
 use tale_identity::password::HashCost;
 use tale_identity::{Identity, IdentityConfig};
 use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose};
-use tale_knowledge::keyword::Keyword;
+use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{Models, ModelsConfig};
 use tale_testkit::TestDb;
@@ -131,7 +131,13 @@ impl World {
             corpus: db.knowledge.clone(),
             blobs: blobs.clone(),
             embedder: Arc::new(NoEmbedding),
-            keyword: Keyword::new(db.knowledge.clone(), folder.path()),
+            keyword: Keyword::new(KeywordParts {
+                app: db.app.clone(),
+                corpus: db.knowledge.clone(),
+                data_dir: folder.path().to_owned(),
+                clock: clock.clone(),
+                repair: RepairPolicy::default(),
+            }),
             clock: clock.clone(),
             temp_dir: folder.path().to_owned(),
             extract: extract.clone(),

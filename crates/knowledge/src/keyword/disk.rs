@@ -21,9 +21,9 @@ use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term
 use uuid::Uuid;
 
 use super::KeywordError;
+use super::files::{Files, State};
 use super::schema::{self, Fields, Passage};
 use super::view::View;
-use crate::indexing::chain;
 
 /// Memory of a writer before it flushes a segment, in bytes: a second's worth of changes.
 const WRITER_BYTES: usize = 30_000_000;
@@ -42,52 +42,57 @@ struct Checkpoint {
 /// An open generation.
 pub(crate) struct Generation {
     name: String,
+    files: Files,
     index: Index,
     reader: IndexReader,
     fields: Fields,
 }
 
 impl Generation {
-    /// Opens what `CURRENT` names, with its checkpoint. `None` when there is nothing usable: no
-    /// index yet, another schema version, damage.
-    pub(crate) fn open_current(folder: &Path) -> Option<(Self, String)> {
-        let name = current(folder)?;
-        match Self::open(folder, &name) {
-            Ok(found) => found,
-            Err(error) => {
-                tracing::warn!(folder = %folder.display(), error = %chain(&error), "a keyword index cannot be opened and is built anew");
-                None
-            }
-        }
-    }
-
-    fn open(folder: &Path, name: &str) -> Result<Option<(Self, String)>, KeywordError> {
-        let mut index = Index::open_in_dir(folder.join(name))?;
+    /// Opens what `CURRENT` names, with its checkpoint, after comparing all checksums if `verify`.
+    /// `None` when there is no index yet or one of another schema version.
+    pub(crate) fn open_current(folder: &Path, verify: bool) -> Result<Option<(Self, String)>, KeywordError> {
+        let Some(name) = current(folder)? else { return Ok(None) };
+        let files = Files::open(&folder.join(&name))?;
+        let mut index = Index::open(files.clone())?;
         let (expected, fields) = schema::schema();
         let checkpoint = checkpoint(&index)?;
         let Some(checkpoint) = checkpoint.filter(|found| found.schema == schema::VERSION && index.schema() == expected)
         else {
             return Ok(None);
         };
+        if verify {
+            files.verify(&index)?;
+        }
         index.set_tokenizers(schema::tokenizers());
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Some((Self { name: name.to_owned(), index, reader, fields }, checkpoint.snapshot)))
+        Ok(Some((Self { name, files, index, reader, fields }, checkpoint.snapshot)))
+    }
+
+    /// The name of its folder, unique.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Whether another process has put a newer generation in place.
     pub(crate) fn is_replaced(&self, folder: &Path) -> bool {
-        current(folder).as_deref() != Some(&self.name)
+        serving(folder).as_deref() != Some(&self.name)
     }
 
     /// Whether the files are gone from the folder, which somebody emptied. What is mapped still serves.
     pub(crate) fn is_gone(&self, folder: &Path) -> bool {
-        current(folder).is_none() || !folder.join(&self.name).join("meta.json").exists()
+        serving(folder).is_none() || !folder.join(&self.name).join("meta.json").exists()
+    }
+
+    /// Whether the files that are open are as they were opened.
+    pub(crate) fn check(&self) -> State {
+        self.files.check()
     }
 
     /// The last committed state.
     pub(crate) fn view(&self) -> Result<Arc<View>, KeywordError> {
         self.reader.reload()?;
-        Ok(Arc::new(View::new(self.reader.searcher(), self.fields)?))
+        Ok(Arc::new(View::new(self.name.clone(), self.reader.searcher(), self.fields, self.files.clone())?))
     }
 
     /// The checkpoint of the last commit.
@@ -104,10 +109,23 @@ impl Generation {
     }
 }
 
-fn current(folder: &Path) -> Option<String> {
-    let name = fs::read_to_string(folder.join("CURRENT")).ok()?;
+/// The name in `CURRENT`, if there is one.
+fn current(folder: &Path) -> Result<Option<String>, KeywordError> {
+    let name = match fs::read(folder.join("CURRENT")) {
+        Ok(name) => name,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
     // a name we made, never a path
-    Uuid::parse_str(name.trim()).ok().map(|name| name.to_string())
+    match std::str::from_utf8(&name).ok().and_then(|name| Uuid::parse_str(name.trim()).ok()) {
+        Some(name) => Ok(Some(name.to_string())),
+        None => Err(KeywordError::Damaged),
+    }
+}
+
+/// The name in `CURRENT`, if it can be read.
+fn serving(folder: &Path) -> Option<String> {
+    current(folder).ok().flatten()
 }
 
 /// Makes the current generation nobody's: the next to open the folder builds anew.
@@ -199,8 +217,7 @@ impl Build {
             Err(fs::TryLockError::WouldBlock) => return Ok(None),
             Err(fs::TryLockError::Error(error)) => return Err(error.into()),
         }
-        let serving = current(folder);
-        sweep(folder, serving.as_deref());
+        sweep(folder, serving(folder).as_deref());
         let name = Uuid::now_v7().to_string();
         let path = folder.join(&name);
         fs::create_dir(&path)?;
@@ -210,8 +227,8 @@ impl Build {
             docstore_compress_dedicated_thread: false,
             ..IndexSettings::default()
         };
-        let index =
-            Index::builder().schema(schema).settings(settings).tokenizers(schema::tokenizers()).create_in_dir(&path)?;
+        let mut index = Index::create(Files::open(&path)?, schema, settings)?;
+        index.set_tokenizers(schema::tokenizers());
         let writer = Some(Writer::new(&index, fields, BUILDER_BYTES)?);
         Ok(Some(Self { folder: folder.to_owned(), name, published: false, index, writer, _lock: lock }))
     }

@@ -24,9 +24,33 @@ pub enum KeywordError {
 }
 
 impl KeywordError {
+    /// Whether the files are to blame, so that building them anew helps.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged => true,
+            Self::Index(error) => !is_full(error),
+            _ => false,
+        }
+    }
+
     /// What it means that a blocking task did not return: it was cancelled because the process
     /// stops, or it panicked, which tantivy does on files that are not what they claim to be.
     pub(crate) fn of_task(error: tokio::task::JoinError) -> Self {
         if error.is_panic() { Self::Damaged } else { Self::Stopped }
+    }
+}
+
+/// A full disk: the files that are there are sound.
+fn is_full(error: &tantivy::TantivyError) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
+        }
+        cause = error.source();
+    }
+    match error {
+        tantivy::TantivyError::IoError(error) => error.kind() == std::io::ErrorKind::StorageFull,
+        _ => false,
     }
 }

@@ -20,19 +20,22 @@
 mod analysis;
 mod disk;
 mod error;
+mod files;
 mod language;
 mod log;
 mod organization;
 mod query;
+mod repair;
 mod schema;
 mod view;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::PgPool;
+use tale_core::clock::SharedClock;
 use tale_core::ids::OrgId;
 use tale_db::channels::{ChannelEvent, ChannelListener};
 use tokio::sync::Semaphore;
@@ -43,25 +46,41 @@ use uuid::Uuid;
 pub use error::KeywordError;
 pub use log::{Change, log_changes};
 pub use query::Found;
+pub use repair::RepairPolicy;
 pub(crate) use schema::Passage;
 
 use crate::store::keyword as store;
-use organization::{Organization, Permits};
+use files::State;
+use organization::{Organization, Shared};
+use repair::Repair;
 
 /// Indexes that one process keeps open.
 pub const MAX_OPEN: usize = 64;
-/// How long a search waits for an index that is being opened or built for the first time.
-const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Shortest time between the beginnings of two rounds of changes to one index.
 const PACE: Duration = Duration::from_millis(1_000);
 /// How often the log is looked at when no notification came.
 const POLL: Duration = Duration::from_secs(1);
 /// Days for which the log is kept. A follower that was away longer builds anew.
 const LOG_DAYS: i32 = 7;
-/// How often old entries are removed.
+/// How often old entries are removed, and folders of organizations that are no more.
 const TRIM: Duration = Duration::from_secs(3_600);
 /// Where writers announce that an organization's log has new entries.
 const CHANNEL: &str = "tale_keyword";
+
+/// What a [`Keyword`] is made of.
+#[derive(Debug)]
+pub struct KeywordParts {
+    /// The operational database, which knows the organizations and keeps the record of repairs.
+    pub app: PgPool,
+    /// The corpus database.
+    pub corpus: PgPool,
+    /// The indexes are kept in a folder `search` of this one.
+    pub data_dir: PathBuf,
+    /// The time of records.
+    pub clock: SharedClock,
+    /// What is done about damage.
+    pub repair: RepairPolicy,
+}
 
 /// The keyword indexes of this process.
 #[derive(Clone)]
@@ -72,7 +91,7 @@ pub struct Keyword {
 struct Inner {
     folder: PathBuf,
     corpus: PgPool,
-    permits: Arc<Permits>,
+    shared: Arc<Shared>,
     open: Mutex<Open>,
     tasks: TaskTracker,
     /// Cancelled: rounds in the background end where they are and are made again at the next start.
@@ -93,14 +112,24 @@ impl std::fmt::Debug for Keyword {
 }
 
 impl Keyword {
-    /// Indexes of the corpus behind `corpus`, kept below `data_dir/search`. Nothing is opened yet.
+    /// Indexes of the corpus behind `parts.corpus`, kept below `parts.data_dir/search`. Nothing is opened
+    /// yet.
     #[must_use]
-    pub fn new(corpus: PgPool, data_dir: &Path) -> Self {
+    pub fn new(parts: KeywordParts) -> Self {
+        if !parts.repair.enabled {
+            tracing::warn!(
+                "KNOWLEDGE_INDEX_REPAIR_DISABLED is set: damaged keyword indexes are neither noticed nor repaired"
+            );
+        }
         Self {
             inner: Arc::new(Inner {
-                folder: data_dir.join("search"),
-                corpus,
-                permits: Arc::new(Permits { writing: Semaphore::new(1), building: Semaphore::new(1) }),
+                folder: parts.data_dir.join("search"),
+                corpus: parts.corpus,
+                shared: Arc::new(Shared {
+                    writing: Semaphore::new(1),
+                    building: Semaphore::new(1),
+                    repair: Repair { app: parts.app, clock: parts.clock, policy: parts.repair },
+                }),
                 open: Mutex::default(),
                 tasks: TaskTracker::new(),
                 stop: CancellationToken::new(),
@@ -122,6 +151,9 @@ impl Keyword {
                 _ = trim.tick() => {
                     if let Err(error) = self.trim_log().await {
                         tracing::warn!(%error, "the keyword log could not be trimmed; tried again in an hour");
+                    }
+                    if let Err(error) = self.sweep_folders().await {
+                        tracing::warn!(error = %crate::indexing::chain(&error), "folders of keyword indexes could not be swept; tried again in an hour");
                     }
                 }
                 event = listener.next() => match event {
@@ -152,23 +184,41 @@ impl Keyword {
         pool: usize,
     ) -> Result<Vec<Found>, KeywordError> {
         let organization = self.organization(org);
-        let view = match organization.view() {
-            Some(view) => view,
-            None => {
-                self.follow(&organization);
-                organization.serving(PATIENCE).await?
+        let check = self.inner.shared.repair.policy.enabled;
+        let mut again = check;
+        loop {
+            let view = match organization.view() {
+                Some(view) => view,
+                None => {
+                    self.follow(&organization);
+                    organization.serving().await?
+                }
+            };
+            let (query, files, reading) = (query.to_owned(), files.to_vec(), Arc::clone(&view));
+            let found = tokio::task::spawn_blocking(move || {
+                let state = if check { reading.check() } else { State::Whole };
+                match state {
+                    State::Changed => Err(KeywordError::Damaged),
+                    State::Whole | State::Missing => Ok((query::run(&reading, &query, &files, pool)?, state)),
+                }
+            });
+            match found.await.unwrap_or_else(|error| Err(KeywordError::of_task(error))) {
+                Ok((found, state)) => {
+                    if state == State::Missing {
+                        self.follow(&organization);
+                    }
+                    return Ok(found);
+                }
+                Err(error) if error.is_damage() => {
+                    organization.retire(view.generation(), &crate::indexing::chain(&error));
+                    self.follow(&organization);
+                    if !std::mem::take(&mut again) {
+                        return Err(error);
+                    }
+                }
+                Err(error) => return Err(error),
             }
-        };
-        let (query, files) = (query.to_owned(), files.to_vec());
-        let found = match tokio::task::spawn_blocking(move || query::run(&view, &query, &files, pool)).await {
-            Ok(found) => found.map_err(KeywordError::from),
-            Err(error) => Err(KeywordError::of_task(error)),
-        };
-        if let Err(KeywordError::Index(_) | KeywordError::Damaged) = found {
-            organization.retire();
-            self.follow(&organization);
         }
-        found
     }
 
     /// Brings the index of `org` up to what is committed now.
@@ -196,6 +246,30 @@ impl Keyword {
         Ok(store::trim(&self.inner.corpus, LOG_DAYS).await?)
     }
 
+    /// Removes the folders of organizations that are no more; how many. Several processes may do so at
+    /// once. Crosses organizations.
+    ///
+    /// # Errors
+    /// Those of the database; [`KeywordError::Folder`] when a folder cannot be removed.
+    pub async fn sweep_folders(&self) -> Result<usize, KeywordError> {
+        let folder = self.inner.folder.clone();
+        // first the folders, then who is there: an organization is older than its folder
+        let found = tokio::task::spawn_blocking(move || repair::folders(&folder));
+        let folders = found.await.map_err(KeywordError::of_task)??;
+        let known = store::organizations(&self.inner.shared.repair.app, &folders).await?;
+        let gone: Vec<OrgId> = folders.into_iter().filter(|org| !known.contains(org)).collect();
+        for org in &gone {
+            self.inner.open.lock().unwrap_or_else(PoisonError::into_inner).organizations.remove(org);
+            let folder = self.inner.folder.join(org.to_string());
+            let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(folder));
+            match removed.await.map_err(KeywordError::of_task)? {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                _ => tracing::info!(%org, "removed the keyword index of an organization that is no more"),
+            }
+        }
+        Ok(gone.len())
+    }
+
     /// The open index of `org`, opened if need be; the least recently used one is closed for it.
     fn organization(&self, org: OrgId) -> Arc<Organization> {
         let mut open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +289,7 @@ impl Keyword {
             org,
             self.inner.folder.join(org.to_string()),
             self.inner.corpus.clone(),
-            Arc::clone(&self.inner.permits),
+            Arc::clone(&self.inner.shared),
         ));
         open.organizations.insert(org, (Arc::clone(&organization), uses));
         organization

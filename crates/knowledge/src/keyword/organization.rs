@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -12,6 +12,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::disk::{self, Build, Generation, Writer};
+use super::files;
+use super::repair::{self, Repair, Step};
 use super::view::View;
 use super::{KeywordError, PACE};
 use crate::indexing::chain;
@@ -20,18 +22,40 @@ use crate::store::keyword as store;
 /// Passages read from the corpus at once: about half a megabyte of text.
 const PAGE: i64 = 256;
 
-/// Writers and builders of this process, each bounded to one: a writer costs about 30 MB while it lives.
-pub(crate) struct Permits {
+/// How long a search waits for an index that is being opened or built for the first time.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// How long it waits for the repair of a small one.
+const REPAIR_PATIENCE: Duration = Duration::from_secs(20);
+/// Repairs of one index, each less than [`REPAIRS_IN`] after the one before, that are made at once.
+const REPAIRS: u32 = 8;
+/// After this time without a repair they are counted anew.
+const REPAIRS_IN: Duration = Duration::from_secs(10 * 60);
+/// Longest time between two rounds that fail.
+const LONGEST_RETRY: Duration = Duration::from_secs(5 * 60);
+
+/// What the indexes of this process share: one writer and one builder at a time (a writer costs about
+/// 30 MB while it lives) and what is done about damage.
+pub(crate) struct Shared {
     pub(crate) writing: Semaphore,
     pub(crate) building: Semaphore,
+    pub(crate) repair: Repair,
 }
 
+#[derive(Default)]
 struct State {
     generation: Option<Arc<Generation>>,
     /// Snapshot up to which the serving view is complete.
     checkpoint: String,
     /// When the latest round that changed something began.
     changed: Option<Instant>,
+    /// What is wrong with the files, until they are built anew.
+    damage: Option<String>,
+    /// A repair is under way, and whether searches wait for it.
+    repairing: Option<bool>,
+    /// How many repairs followed closely on each other, and when the last one began.
+    repairs: (u32, Option<Instant>),
+    /// Rounds that failed one after the other, and when the last one did.
+    failures: (u32, Option<Instant>),
 }
 
 /// One organization's open index.
@@ -39,7 +63,7 @@ pub(crate) struct Organization {
     org: OrgId,
     folder: PathBuf,
     corpus: PgPool,
-    permits: Arc<Permits>,
+    shared: Arc<Shared>,
     /// What queries read; `None` while there is nothing to serve.
     view: watch::Sender<Option<Arc<View>>>,
     state: Mutex<State>,
@@ -50,14 +74,14 @@ pub(crate) struct Organization {
 }
 
 impl Organization {
-    pub(crate) fn new(org: OrgId, folder: PathBuf, corpus: PgPool, permits: Arc<Permits>) -> Self {
+    pub(crate) fn new(org: OrgId, folder: PathBuf, corpus: PgPool, shared: Arc<Shared>) -> Self {
         Self {
             org,
             folder,
             corpus,
-            permits,
+            shared,
             view: watch::Sender::new(None),
-            state: Mutex::new(State { generation: None, checkpoint: String::new(), changed: None }),
+            state: Mutex::default(),
             work: tokio::sync::Mutex::new(()),
             awaited: AtomicBool::new(false),
         }
@@ -74,17 +98,25 @@ impl Organization {
 
     /// The checkpoint of the serving view.
     pub(crate) fn checkpoint(&self) -> Option<String> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         state.generation.is_some().then(|| state.checkpoint.clone())
     }
 
-    /// Waits until something serves, at most `patience`.
-    pub(crate) async fn serving(&self, patience: Duration) -> Result<Arc<View>, KeywordError> {
+    /// Waits until something serves, as long as a search may.
+    pub(crate) async fn serving(&self) -> Result<Arc<View>, KeywordError> {
         let mut views = self.view.subscribe();
-        let ready = tokio::time::timeout(patience, views.wait_for(Option::is_some)).await;
-        match ready {
-            Ok(Ok(view)) => view.clone().ok_or(KeywordError::Building),
-            _ => Err(KeywordError::Building),
+        let begun = Instant::now();
+        loop {
+            let patience = match self.state().repairing {
+                Some(true) => REPAIR_PATIENCE,
+                Some(false) => Duration::ZERO,
+                None => PATIENCE,
+            };
+            match tokio::time::timeout_at(begun + patience, views.wait_for(Option::is_some)).await {
+                Ok(Ok(view)) => return view.clone().ok_or(KeywordError::Building),
+                Err(_) if self.state().repairing == Some(true) && begun.elapsed() < REPAIR_PATIENCE => {}
+                _ => return Err(KeywordError::Building),
+            }
         }
     }
 
@@ -93,11 +125,21 @@ impl Organization {
     pub(crate) async fn catch_up(&self) -> Result<(), KeywordError> {
         let _work = self.work.lock().await;
         self.awaited.store(false, Ordering::SeqCst);
+        let done = self.round().await;
+        let mut state = self.state();
+        state.failures = match &done {
+            Err(KeywordError::Building | KeywordError::Stopped) => return done,
+            Ok(()) => (0, None),
+            Err(_) => (state.failures.0.saturating_add(1), Some(Instant::now())),
+        };
+        drop(state);
+        done
+    }
+
+    async fn round(&self) -> Result<(), KeywordError> {
         self.open().await?;
         for _ in 0..2 {
-            let Some((generation, checkpoint)) = self.serving_state() else {
-                return self.build().await;
-            };
+            let Some((generation, checkpoint)) = self.serving_state() else { return self.restore().await };
             if self.is_gone(&generation).await? {
                 tracing::warn!(org = %self.org, "the files of a keyword index are gone; it is built anew");
                 return self.build().await;
@@ -107,18 +149,21 @@ impl Organization {
                 tracing::info!(org = %self.org, "the keyword log does not reach back far enough; the index is built anew");
                 return self.build().await;
             }
-            if window.entries.is_empty() {
-                self.advance(window.snapshot);
-                return Ok(());
-            }
-            match self.apply(&generation, window).await {
+            let done = match self.look(&generation).await {
+                Ok(()) if window.entries.is_empty() => {
+                    self.advance(window.snapshot);
+                    return Ok(());
+                }
+                Ok(()) => self.apply(&generation, window).await,
+                Err(error) => Err(error),
+            };
+            match done {
                 Ok(true) => return Ok(()),
                 // another process applies: take over what it has committed and look again
                 Ok(false) => self.adopt(&generation).await?,
-                Err(error @ (KeywordError::Index(_) | KeywordError::Damaged)) => {
-                    tracing::warn!(org = %self.org, error = %chain(&error), "a keyword index is damaged and is built anew");
-                    self.retire();
-                    return self.build().await;
+                Err(error) if error.is_damage() => {
+                    self.retire(generation.name(), &chain(&error));
+                    return self.restore().await;
                 }
                 Err(other) => return Err(other),
             }
@@ -126,10 +171,76 @@ impl Organization {
         Ok(())
     }
 
-    /// How long the next background round waits: the one before began too little ago.
+    /// Looks whether the files are as they were written, and opens them again when some have no name
+    /// any more: what is missing shows then.
+    async fn look(&self, generation: &Arc<Generation>) -> Result<(), KeywordError> {
+        if !self.shared.repair.policy.enabled {
+            return Ok(());
+        }
+        let looking = Arc::clone(generation);
+        let view = blocking(move || match looking.check() {
+            files::State::Whole => Ok(None),
+            files::State::Changed => Err(KeywordError::Damaged),
+            files::State::Missing => looking.view().map(Some),
+        })
+        .await?;
+        if let Some(view) = view {
+            self.view.send_replace(Some(view));
+        }
+        Ok(())
+    }
+
+    /// Builds what there is none of: a first index, or one in the place of damaged files.
+    async fn restore(&self) -> Result<(), KeywordError> {
+        let Some(reason) = self.state().damage.clone() else { return self.build().await };
+        let folder = self.folder.clone();
+        let bytes = blocking(move || Ok(repair::size(&folder))).await?;
+        let inline = bytes <= self.shared.repair.policy.inline_max_bytes;
+        {
+            let mut state = self.state();
+            let (count, last) = state.repairs;
+            let count = if last.is_some_and(|last| last.elapsed() < REPAIRS_IN) { count } else { 0 };
+            if count >= REPAIRS {
+                // something damages them again and again; search says meanwhile that the leg is missing
+                return Err(KeywordError::Damaged);
+            }
+            state.repairs = (count + 1, Some(Instant::now()));
+            state.repairing = Some(inline);
+        }
+        tracing::warn!(org = %self.org, bytes, inline, reason, "a keyword index is damaged and is built anew");
+        if !inline {
+            self.shared.repair.record(self.org, Step::Scheduled, bytes, &reason).await;
+        }
+        let built = self.build().await;
+        let first_failure = {
+            let mut state = self.state();
+            state.repairing = None;
+            if built.is_ok() {
+                state.damage = None;
+            }
+            state.failures.0 == 0
+        };
+        match &built {
+            Ok(()) => self.shared.repair.record(self.org, Step::Repaired, bytes, &reason).await,
+            Err(KeywordError::Building | KeywordError::Stopped) => {}
+            Err(error) if first_failure => {
+                self.shared.repair.record(self.org, Step::Failed, bytes, &chain(error)).await;
+            }
+            Err(_) => {}
+        }
+        built
+    }
+
+    /// How long the next background round waits: the one before began too little ago, or failed.
     pub(crate) fn until_due(&self) -> Duration {
-        let changed = self.state.lock().unwrap_or_else(PoisonError::into_inner).changed;
-        changed.map_or(Duration::ZERO, |changed| PACE.saturating_sub(changed.elapsed()))
+        let state = self.state();
+        let pace = state.changed.map_or(Duration::ZERO, |changed| PACE.saturating_sub(changed.elapsed()));
+        let (failures, last) = state.failures;
+        let retry = last.map_or(Duration::ZERO, |last| {
+            let pause = PACE.saturating_mul(1 << failures.min(16)).min(LONGEST_RETRY);
+            pause.saturating_sub(last.elapsed())
+        });
+        pace.max(retry)
     }
 
     /// Claims the next background round. False when one waits to start already.
@@ -144,26 +255,42 @@ impl Organization {
         self.build().await
     }
 
-    /// A fault while reading: the files are not to be trusted any more, by no process.
-    pub(crate) fn retire(&self) {
-        disk::disown(&self.folder);
+    /// A fault while reading the generation `name`: its files are not to be trusted any more, by no
+    /// process. Nothing happens when another one serves already.
+    pub(crate) fn retire(&self, name: &str, reason: &str) {
+        let mut state = self.state();
+        if state.generation.as_ref().is_none_or(|generation| generation.name() != name) {
+            return;
+        }
+        self.put_aside(&mut state, reason);
+    }
+
+    /// Without repair the files stay as they are, and so does what searches say about them.
+    fn put_aside(&self, state: &mut State, reason: &str) {
+        if self.shared.repair.policy.enabled {
+            disk::disown(&self.folder);
+            state.damage = Some(reason.to_owned());
+        }
         self.view.send_replace(None);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.generation = None;
         state.checkpoint.clear();
     }
 
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn serving_state(&self) -> Option<(Arc<Generation>, String)> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         state.generation.clone().map(|generation| (generation, state.checkpoint.clone()))
     }
 
     fn advance(&self, checkpoint: String) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).checkpoint = checkpoint;
+        self.state().checkpoint = checkpoint;
     }
 
     fn serve(&self, generation: Arc<Generation>, view: Arc<View>, checkpoint: String) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         state.generation = Some(generation);
         state.checkpoint = checkpoint;
         self.view.send_replace(Some(view));
@@ -172,12 +299,12 @@ impl Organization {
     /// Opens the current generation unless it is open.
     async fn open(&self) -> Result<(), KeywordError> {
         let open = self.serving_state().map(|(generation, _)| generation);
-        let folder = self.folder.clone();
+        let (folder, verify) = (self.folder.clone(), self.shared.repair.policy.enabled);
         let found = blocking(move || {
             if open.is_some_and(|generation| !generation.is_replaced(&folder)) {
                 return Ok(None);
             }
-            let Some((generation, checkpoint)) = Generation::open_current(&folder) else { return Ok(None) };
+            let Some((generation, checkpoint)) = Generation::open_current(&folder, verify)? else { return Ok(None) };
             let view = generation.view()?;
             Ok(Some((generation, view, checkpoint)))
         })
@@ -185,9 +312,7 @@ impl Organization {
         match found {
             Ok(Some((generation, view, checkpoint))) => self.serve(Arc::new(generation), view, checkpoint),
             Ok(None) => {}
-            Err(error @ (KeywordError::Index(_) | KeywordError::Damaged)) => {
-                tracing::warn!(org = %self.org, error = %chain(&error), "a keyword index cannot be read and is built anew");
-            }
+            Err(error) if error.is_damage() && verify => self.put_aside(&mut self.state(), &chain(&error)),
             Err(other) => return Err(other),
         }
         Ok(())
@@ -200,8 +325,8 @@ impl Organization {
 
     /// Applies a window. False when another process holds the index's writer.
     async fn apply(&self, generation: &Arc<Generation>, window: store::Window) -> Result<bool, KeywordError> {
-        let _permit = self.permits.writing.acquire().await.map_err(|_| KeywordError::Stopped)?;
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).changed = Some(Instant::now());
+        let _permit = self.shared.writing.acquire().await.map_err(|_| KeywordError::Stopped)?;
+        self.state().changed = Some(Instant::now());
         let opening = Arc::clone(generation);
         let Some(mut writer) = blocking(move || opening.writer()).await? else { return Ok(false) };
         for entry in coalesce(&window.entries) {
@@ -257,14 +382,14 @@ impl Organization {
         let (view, checkpoint) = blocking(move || Ok((reading.view()?, reading.checkpoint()?))).await?;
         match checkpoint {
             Some(checkpoint) => self.serve(Arc::clone(generation), view, checkpoint),
-            None => self.retire(),
+            None => self.retire(generation.name(), "the index has no checkpoint"),
         }
         Ok(())
     }
 
     /// Reads the whole corpus of the organization into a new generation and serves it.
     async fn build(&self) -> Result<(), KeywordError> {
-        let _permit = self.permits.building.acquire().await.map_err(|_| KeywordError::Stopped)?;
+        let _permit = self.shared.building.acquire().await.map_err(|_| KeywordError::Stopped)?;
         let folder = self.folder.clone();
         let Some(mut build) = blocking(move || Build::start(&folder)).await? else {
             // another process builds into the same folder; the next round finds its result
@@ -289,7 +414,8 @@ impl Organization {
         let folder = self.folder.clone();
         let opened = blocking(move || {
             build.publish(&publishing)?;
-            let Some((generation, checkpoint)) = Generation::open_current(&folder) else {
+            // just written by us
+            let Some((generation, checkpoint)) = Generation::open_current(&folder, false)? else {
                 return Err(KeywordError::Building);
             };
             let view = generation.view()?;

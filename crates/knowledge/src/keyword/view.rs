@@ -4,13 +4,16 @@ use tantivy::columnar::Column;
 use tantivy::{DocAddress, Searcher};
 use uuid::Uuid;
 
+use super::files::{Files, State};
 use super::language::Language;
 use super::schema::{Fields, ID_COLUMNS};
 
 /// A searcher with what every query needs: the id columns and the languages.
 pub(crate) struct View {
+    generation: String,
     searcher: Searcher,
     fields: Fields,
+    files: Files,
     /// Per segment, in the order of [`ID_COLUMNS`].
     ids: Vec<[Column<u64>; 4]>,
     /// Most frequent first.
@@ -18,7 +21,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(searcher: Searcher, fields: Fields) -> tantivy::Result<Self> {
+    pub(crate) fn new(generation: String, searcher: Searcher, fields: Fields, files: Files) -> tantivy::Result<Self> {
         let mut ids = Vec::with_capacity(searcher.segment_readers().len());
         for segment in searcher.segment_readers() {
             let columns = segment.fast_fields();
@@ -33,7 +36,18 @@ impl View {
             }
         }
         counted.sort_by_key(|(passages, _)| std::cmp::Reverse(*passages));
-        Ok(Self { searcher, fields, ids, languages: counted.into_iter().map(|(_, language)| language).collect() })
+        let languages = counted.into_iter().map(|(_, language)| language).collect();
+        Ok(Self { generation, searcher, fields, files, ids, languages })
+    }
+
+    /// The name of the generation it reads.
+    pub(crate) fn generation(&self) -> &str {
+        &self.generation
+    }
+
+    /// Whether the files behind it are as they were opened.
+    pub(crate) fn check(&self) -> State {
+        self.files.check()
     }
 
     pub(crate) fn searcher(&self) -> &Searcher {

@@ -205,3 +205,9 @@ pub(crate) async fn trim(executor: impl PgExecutor<'_>, days: i32) -> Result<u64
     .await?;
     Ok(u64::try_from(removed.unwrap_or(0)).unwrap_or(0))
 }
+
+/// Which of `orgs` there are in the operational database. Crosses organizations.
+pub(crate) async fn organizations(app: impl PgExecutor<'_>, orgs: &[OrgId]) -> Result<Vec<OrgId>, sqlx::Error> {
+    let ids: Vec<Uuid> = orgs.iter().map(|org| org.0).collect();
+    sqlx::query_scalar("SELECT id FROM app.organizations WHERE id = ANY($1)").bind(ids).fetch_all(app).await
+}

@@ -16,7 +16,7 @@ use tale_identity::{Caller, Role, Via};
 use tale_knowledge::documents::{Document, NewContent};
 use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose as EmbedPurpose};
 use tale_knowledge::files::{NewUpload, Purpose};
-use tale_knowledge::keyword::Keyword;
+use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_testkit::TestDb;
 
@@ -108,7 +108,13 @@ pub async fn world() -> World {
     blobs.ensure_bucket().await.unwrap();
     let clock = Arc::new(ManualClock::new(SystemClock.now()));
     let embedder = Arc::new(FakeEmbedder::default());
-    let keyword = Keyword::new(db.knowledge.clone(), folder.path());
+    let keyword = Keyword::new(KeywordParts {
+        app: db.app.clone(),
+        corpus: db.knowledge.clone(),
+        data_dir: folder.path().to_owned(),
+        clock: clock.clone(),
+        repair: RepairPolicy::default(),
+    });
     let knowledge = Knowledge::new(KnowledgeParts {
         app: db.app.clone(),
         corpus: db.knowledge.clone(),

@@ -8,6 +8,7 @@ use tale_knowledge::reach::Reach;
 use tale_knowledge::search::{SearchRequest, Searcher};
 use tokio_util::sync::CancellationToken;
 
+use super::damage::copy;
 use super::world::{World, put};
 
 async fn keyword_order(keyword: &Keyword, org: OrgId, query: &str) -> Vec<(uuid::Uuid, f32)> {
@@ -133,49 +134,6 @@ async fn a_crash_before_the_commit_of_the_index_applies_the_entries_again() {
     again.commit().await.unwrap();
     restarted.keyword().catch_up(org).await.unwrap();
     assert_eq!(keyword_order(restarted.keyword(), org, "apple").await.len(), 2);
-}
-
-fn copy(from: &std::path::Path, to: &std::path::Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_damaged_index_says_so_and_is_built_anew() {
-    let world = World::new().await;
-    let org = world.org().await;
-    world.document(org, "One", &["The first apple."]).await;
-    world.searcher.keyword().catch_up(org).await.unwrap();
-
-    for damage in ["meta.json", "CURRENT", "everything"] {
-        let damaged = tempfile::tempdir().unwrap();
-        copy(&world.folder.path().join("search"), &damaged.path().join("search"));
-        let folder = damaged.path().join("search").join(org.to_string());
-        let generation = std::fs::read_to_string(folder.join("CURRENT")).unwrap();
-        match damage {
-            "meta.json" => std::fs::write(folder.join(generation).join("meta.json"), "{\"half").unwrap(),
-            "CURRENT" => std::fs::write(folder.join("CURRENT"), "../../etc").unwrap(),
-            _ => {
-                for entry in std::fs::read_dir(folder.join(generation)).unwrap() {
-                    let path = entry.unwrap().path();
-                    if path.extension().is_some_and(|ending| ending == "term" || ending == "idx") {
-                        std::fs::write(path, b"garbage").unwrap();
-                    }
-                }
-            }
-        }
-        let restarted = world.replica(&damaged);
-        restarted.keyword().catch_up(org).await.unwrap();
-        assert_eq!(keyword_order(restarted.keyword(), org, "apple").await.len(), 1, "{damage}");
-    }
 }
 
 #[tokio::test]

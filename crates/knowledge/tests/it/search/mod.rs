@@ -1,5 +1,6 @@
 //! Search: both legs, their index, fusion and admission.
 
+mod damage;
 mod dense;
 mod follow;
 mod room;

@@ -1,9 +1,12 @@
 //! An organization's corpus written straight to the tables, as indexing leaves it.
 
+use std::sync::Arc;
+
 use pgvector::Vector;
 use sqlx::PgConnection;
+use tale_core::clock::SystemClock;
 use tale_core::ids::{DocumentId, FileId, OrgId, ThreadId};
-use tale_knowledge::keyword::{Change, Keyword, log_changes};
+use tale_knowledge::keyword::{Change, Keyword, KeywordParts, RepairPolicy, log_changes};
 use tale_knowledge::reach::Reach;
 use tale_knowledge::search::{SearchRequest, SearchResponse, Searcher};
 use tale_testkit::TestDb;
@@ -29,14 +32,19 @@ impl World {
     pub(crate) async fn new() -> Self {
         let db = TestDb::new().await;
         let folder = tempfile::tempdir().unwrap();
-        let keyword = Keyword::new(db.knowledge.clone(), folder.path());
+        let keyword = keyword(&db, &folder, RepairPolicy::default());
         let searcher = Searcher::new(db.app.clone(), db.knowledge.clone(), keyword);
         Self { db, folder, searcher }
     }
 
     /// A second process on the same databases with a folder of its own.
     pub(crate) fn replica(&self, folder: &TempDir) -> Searcher {
-        let keyword = Keyword::new(self.db.knowledge.clone(), folder.path());
+        self.replica_with(folder, RepairPolicy::default())
+    }
+
+    /// As [`World::replica`], with another policy of repair.
+    pub(crate) fn replica_with(&self, folder: &TempDir, repair: RepairPolicy) -> Searcher {
+        let keyword = keyword(&self.db, folder, repair);
         Searcher::new(self.db.app.clone(), self.db.knowledge.clone(), keyword)
     }
 
@@ -140,6 +148,16 @@ impl World {
     pub(crate) async fn passages(&self, org: OrgId, query: &str) -> Vec<String> {
         self.find(org, query).await.hits.into_iter().map(|hit| hit.passage).collect()
     }
+}
+
+fn keyword(db: &TestDb, folder: &TempDir, repair: RepairPolicy) -> Keyword {
+    Keyword::new(KeywordParts {
+        app: db.app.clone(),
+        corpus: db.knowledge.clone(),
+        data_dir: folder.path().to_owned(),
+        clock: Arc::new(SystemClock),
+        repair,
+    })
 }
 
 /// Writes passages of a file from ordinal `first` and logs them, in the caller's transaction.
