@@ -28,6 +28,7 @@ pub mod serve;
 pub mod session_copy;
 pub mod state;
 pub mod status;
+mod unread;
 pub mod v1;
 pub mod web;
 pub mod wire;

@@ -29,6 +29,7 @@ use tokio_util::task::TaskTracker;
 use tower::{Service, ServiceExt};
 
 use crate::door::MAX_HEAD_BYTES;
+use crate::unread;
 
 /// Longest time to send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
@@ -152,7 +153,11 @@ where
         let readable = request.method() == Method::GET;
         let (service, parked) = (service.clone(), Arc::clone(&parked));
         Box::pin(async move {
-            let response = service.oneshot(request.map(Body::new)).await?;
+            let asks = request.headers().get(header::EXPECT).is_some();
+            let (head, body) = request.into_parts();
+            let (body, rest) = unread::keep(body);
+            let response = service.oneshot(Request::from_parts(head, body)).await?;
+            rest.discard(asks).await;
             let live = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
             if !(live && readable) {
                 return Ok(response);
