@@ -1,7 +1,7 @@
 /** What people do all day around the main job: keep order, select many, use keys, and lose neither words nor place. */
 import { randomUUID } from 'node:crypto';
 import type { Page } from '@playwright/test';
-import { expect, expectAccessible, expectNoOverflow, prefer, test } from './support/app.ts';
+import { expect, expectAccessible, expectNoOverflow, OWNER, prefer, test } from './support/app.ts';
 import { addDocuments, ask, seed } from './support/seed.ts';
 
 const RUN = randomUUID().slice(0, 8);
@@ -237,4 +237,32 @@ test('a chat prints as text from its first to its last line', async ({ context, 
 	expect(await page.evaluate(() => getComputedStyle(document.querySelector('.app')!).backgroundColor)).toBe(
 		'rgb(255, 255, 255)'
 	);
+});
+
+test('an edit that was not sent is there again after the session ended', async ({
+	context,
+	owner: { page, orgId, open }
+}) => {
+	const thread = await ask(context, orgId, 'What is the notice period?', `Edited ${RUN}`);
+	await open(`chat/${thread}`);
+	const question = page.getByRole('article', { name: 'You' }).first();
+	await question.hover();
+	await question.getByRole('button', { name: 'Edit message' }).click();
+	const field = page.getByRole('textbox', { name: 'Edit message' });
+	await field.fill('What is the notice period for suppliers?');
+
+	await context.clearCookies();
+	await field.press('Enter');
+	await expect(page).toHaveURL(/\/log-in/);
+	await page.getByLabel('Email').fill(OWNER.email);
+	await page.getByLabel('Password', { exact: true }).fill(OWNER.password);
+	await page.keyboard.press('Enter');
+	await expect(page).toHaveURL(new RegExp(`chat/${thread}`));
+	await expect(field).toHaveValue('What is the notice period for suppliers?');
+
+	await field.press('Escape');
+	await expect(field).toBeHidden();
+	await page.reload();
+	await expect(question).toBeVisible();
+	await expect(field).toHaveCount(0);
 });

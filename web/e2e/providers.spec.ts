@@ -105,3 +105,65 @@ test('a shipped provider takes a key, which is tested, replaced and erased', asy
 	await page.getByRole('alertdialog').getByRole('button', { name: 'Delete credential' }).click();
 	await expect(row).toHaveCount(0);
 });
+
+test('a list that a server keeps is refreshed and checked, and extra fields go with every request', async ({
+	owner
+}) => {
+	const { page } = owner;
+	const vendor = await startVendor();
+	try {
+		await owner.open('settings/providers');
+		await page.getByRole('button', { name: 'Add credential' }).first().click();
+		await page.getByRole('button', { name: /^Custom provider/ }).click();
+		const dialog = page.getByRole('dialog', { name: 'Custom provider' });
+		await dialog.getByLabel('Name').fill('York GPU server');
+		await dialog.getByLabel('Base URL').fill(vendor.url);
+		await dialog.getByLabel('API key').fill(KEY);
+		await dialog.getByRole('radio', { name: /^From the server/ }).check();
+
+		// Closed until it is wanted; wrong words keep it open and say what to do.
+		const extra = dialog.getByLabel('Extra request fields');
+		await expect(extra).toBeHidden();
+		await dialog.getByText('Advanced', { exact: true }).click();
+		await extra.fill('flex');
+		await dialog.getByRole('button', { name: 'Add provider' }).click();
+		await expect(dialog.getByText('This is not a JSON object.')).toBeVisible();
+		await extra.fill('{ "model": "other" }');
+		await dialog.getByRole('button', { name: 'Add provider' }).click();
+		await expect(dialog.getByText('model cannot be set here')).toBeVisible();
+		await extra.fill('{ "service_tier": "flex" }');
+		await expectAccessible(page);
+		await dialog.getByRole('button', { name: 'Add provider' }).click();
+		const added = page.getByRole('dialog', { name: 'Added' });
+		await expect(added).toContainText('Hello from Leeds.');
+		expect(vendor.asked.at(-1)).toMatchObject({ service_tier: 'flex' });
+		await added.getByRole('button', { name: 'Done' }).click();
+
+		const lists = page.getByRole('region', { name: 'Model lists' });
+		const line = lists.getByRole('listitem').filter({ hasText: 'York GPU server' });
+		await expect(line).toContainText('2 models');
+		vendor.models.push('leeds-large');
+		await lists.getByRole('button', { name: 'Refresh catalogs' }).click();
+		await expect(line).toContainText('3 models');
+		await expect(lists.getByRole('status')).toContainText('York GPU server: 3 models');
+		await expectAccessible(page);
+
+		const row = page.getByRole('row').filter({ hasText: 'York GPU server' });
+		await row.getByRole('button', { name: /^Actions for/ }).click();
+		await page.getByRole('menuitem', { name: 'Check models' }).click();
+		const check = page.getByRole('dialog', { name: 'Check models' });
+		await expect(check).toContainText('3 models');
+		await expectAccessible(page);
+		await check.getByRole('button', { name: 'Done' }).click();
+
+		vendor.stop();
+		await lists.getByRole('button', { name: 'Refresh catalogs' }).click();
+		await expect(line).toContainText('The list could not be read');
+		await row.getByRole('button', { name: /^Actions for/ }).click();
+		await page.getByRole('menuitem', { name: 'Delete provider' }).click();
+		await page.getByRole('alertdialog').getByRole('button', { name: 'Delete provider' }).click();
+		await expect(row).toHaveCount(0);
+	} finally {
+		vendor.stop();
+	}
+});

@@ -31,8 +31,19 @@ function chat(response: ServerResponse): void {
 	response.end('data: [DONE]\n\n');
 }
 
-/** Starts it; the result says where it listens and how to end it. */
-export async function startVendor(): Promise<{ url: string; stop: () => void }> {
+export interface Vendor {
+	url: string;
+	/** What it lists, in order; may change. */
+	models: string[];
+	/** The bodies of chats that it answered. */
+	asked: Record<string, unknown>[];
+	stop: () => void;
+}
+
+/** Starts it. */
+export async function startVendor(): Promise<Vendor> {
+	const models = ['leeds-chat', 'leeds-embedding'];
+	const asked: Record<string, unknown>[] = [];
 	const server = createServer(async (request, response) => {
 		if (request.headers.authorization !== `Bearer ${KEY}`) {
 			return json(response, 401, {
@@ -49,9 +60,10 @@ export async function startVendor(): Promise<{ url: string; stop: () => void }> 
 		}
 		const sent = request.method === 'POST' ? await body(request) : {};
 		if (request.url?.endsWith('/models')) {
-			const data = ['leeds-chat', 'leeds-embedding'].map((id) => ({ id, object: 'model', owned_by: 'leeds' }));
+			const data = models.map((id) => ({ id, object: 'model', owned_by: 'leeds' }));
 			json(response, 200, { object: 'list', data });
 		} else if (request.url?.endsWith('/chat/completions')) {
+			asked.push(sent);
 			chat(response);
 		} else if (request.url?.endsWith('/embeddings')) {
 			const inputs = Array.isArray(sent.input) ? sent.input : [sent.input];
@@ -64,6 +76,8 @@ export async function startVendor(): Promise<{ url: string; stop: () => void }> 
 	const { port } = server.address() as AddressInfo;
 	return {
 		url: `http://127.0.0.1:${port}/v1`,
+		models,
+		asked,
 		stop: () => {
 			server.closeAllConnections();
 			server.close();

@@ -2,6 +2,7 @@
 import { createContext } from 'svelte';
 import type { Readable } from '#lib/documents/types.ts';
 import type { Answer } from './answer.ts';
+import type { Drafts } from './drafts.ts';
 import type { ChatSession } from './session.svelte.ts';
 import type { Message } from './types.ts';
 
@@ -12,6 +13,8 @@ export interface ChatContext {
 	readonly readonly: boolean;
 	/** A snapshot that somebody shared, with their name: it is read and copied, nothing else. */
 	readonly published: { by: string } | null;
+	/** Unsent text; none where nothing can be written. */
+	readonly drafts: Drafts | null;
 	readonly providersHref: string | null;
 	providerName(slug: string | null | undefined): string | null;
 	/** Whether this passage (or, without one, this document or file) is the one on screen. */

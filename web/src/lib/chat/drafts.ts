@@ -10,6 +10,9 @@ export type DraftStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 export const NEW_CHAT = 'new';
 
+/** The key of a sent message that is being written anew. */
+export const editOf = (messageId: string): string => `edit:${messageId}`;
+
 /** Chats whose drafts are kept; the oldest go first. */
 const KEEP = 200;
 
