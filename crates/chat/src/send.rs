@@ -18,6 +18,7 @@ use crate::store::opening::{self, Opening};
 use crate::store::threads::NewThread;
 use crate::store::{deferred, generations, messages, threads};
 use crate::thread::{announcement, in_progress, not_found};
+use crate::turn::history;
 use crate::turn::live::LiveTurn;
 use crate::turn::run::{self, TurnPlan};
 
@@ -315,7 +316,7 @@ impl Chat {
         files: &[Attachment],
     ) -> Result<Vec<FileId>, Problem> {
         let foreign = files.iter().any(|file| file.thread.is_some_and(|holder| holder != thread));
-        let lineage = if foreign { self.0.lineage(owner.org, thread).await } else { Vec::new() };
+        let lineage = if foreign { history::lineage(&self.0, owner.org, thread).await } else { Vec::new() };
         let inherited =
             |file: &Attachment| file.thread.is_some_and(|holder| holder != thread && lineage.contains(&holder));
         Ok(files.iter().filter(|file| !inherited(file)).map(|file| file.file_id).collect())

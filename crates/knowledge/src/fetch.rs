@@ -49,7 +49,7 @@ impl Knowledge {
                 "No document that you can read has this reference. Search again for a current one.",
             )
         };
-        let visible = store::visible(self.app(), reach.org(), &[file.0], &reach.thread_ids()).await?;
+        let visible = store::visible(self.app(), reach.org(), &[file.0], &reach.upload_ids()).await?;
         let source = visible.into_iter().next().ok_or_else(missing)?;
         let mut conn = self.corpus().acquire().await.map_err(corpus_problem)?;
         let row = corpus::get(&mut conn, reach.org(), file).await.map_err(corpus_problem)?.ok_or_else(missing)?;

@@ -1,28 +1,27 @@
 //! What a search may read. A [`Reach`] is made once from who is asking and is the only source of
 //! the organization in every query below it: a request can narrow it, never widen it (SRCH-1, SRCH-3).
 
-use tale_core::ids::{OrgId, ThreadId, UserId};
+use tale_core::ids::{FileId, OrgId, UserId};
 
 /// The content one reader may find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reach {
     org: OrgId,
     user: Option<UserId>,
-    threads: Vec<ThreadId>,
+    uploads: Vec<FileId>,
 }
 
 impl Reach {
     /// The library of `org`: what every member and every API key may find. Chat uploads stay out.
     #[must_use]
     pub fn library(org: OrgId, user: Option<UserId>) -> Self {
-        Self { org, user, threads: Vec::new() }
+        Self { org, user, uploads: Vec::new() }
     }
 
-    /// The library and the uploads of one chat. `lineage` is the chat and the chats it was forked
-    /// from, all of which the reader must already be allowed to read.
+    /// The library and `uploads` of chats which the reader must already be allowed to read.
     #[must_use]
-    pub fn chat(org: OrgId, user: Option<UserId>, lineage: impl IntoIterator<Item = ThreadId>) -> Self {
-        Self { org, user, threads: lineage.into_iter().collect() }
+    pub fn chat(org: OrgId, user: Option<UserId>, uploads: impl IntoIterator<Item = FileId>) -> Self {
+        Self { org, user, uploads: uploads.into_iter().collect() }
     }
 
     /// The organization that is read.
@@ -37,14 +36,8 @@ impl Reach {
         self.user
     }
 
-    /// The chats whose uploads are within reach.
-    #[must_use]
-    pub fn threads(&self) -> &[ThreadId] {
-        &self.threads
-    }
-
-    /// The chats as plain ids, for binding to a statement.
-    pub(crate) fn thread_ids(&self) -> Vec<uuid::Uuid> {
-        self.threads.iter().map(|thread| thread.0).collect()
+    /// The chat uploads within reach as plain ids, for binding to a statement.
+    pub(crate) fn upload_ids(&self) -> Vec<uuid::Uuid> {
+        self.uploads.iter().map(|file| file.0).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use sqlx::PgPool;
-use tale_core::ids::{ChunkId, DocumentId, FileId, OrgId};
+use tale_core::ids::{ChunkId, DocumentId, FileId, OrgId, ThreadId};
 use tale_core::limits::MAX_QUERY_CHARS;
 use tale_core::{Code, Problem};
 use uuid::Uuid;
@@ -179,12 +179,7 @@ impl Searcher {
             return Ok(SearchResponse { hits: Vec::new(), diagnostics });
         }
         let org = reach.org();
-        let threads = reach.thread_ids();
-        let uploads = if threads.is_empty() {
-            Vec::new()
-        } else {
-            store::uploads_of(&self.app, org, &threads, MAX_UPLOADS).await?
-        };
+        let uploads = reach.upload_ids();
         let (keyword, dense) = tokio::join!(self.keyword.search(org, query, &uploads, pool), async {
             match vector {
                 Some(vector) => self.dense.search(org, vector, &uploads, pool).await.map(Some),
@@ -256,6 +251,16 @@ impl Searcher {
         Ok(SearchResponse { hits, diagnostics })
     }
 
+    /// Uploads that the chats `threads` hold and that can be searched now, newest first, as many as a
+    /// search reads.
+    ///
+    /// # Errors
+    /// The database's faults.
+    pub async fn uploads_of(&self, org: OrgId, threads: &[ThreadId]) -> Result<Vec<FileId>, Problem> {
+        let threads: Vec<Uuid> = threads.iter().map(|thread| thread.0).collect();
+        Ok(store::uploads_of(&self.app, org, &threads, MAX_UPLOADS).await?)
+    }
+
     /// The files among `files` that the reader may see now.
     async fn visible(
         &self,
@@ -266,7 +271,7 @@ impl Searcher {
         if files.is_empty() {
             return Ok(HashMap::new());
         }
-        let rows = store::visible(&self.app, reach.org(), &files, &reach.thread_ids()).await?;
+        let rows = store::visible(&self.app, reach.org(), &files, &reach.upload_ids()).await?;
         Ok(rows.into_iter().map(|row| (row.file_id.0, row)).collect())
     }
 

@@ -72,6 +72,22 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewDeferred<'_>) -> sq
     Ok(())
 }
 
+/// The files of messages of `threads` that are not sent yet, whatever keeps them.
+pub(crate) async fn parked_files(
+    conn: &mut PgConnection,
+    org: OrgId,
+    threads: &[ThreadId],
+) -> sqlx::Result<Vec<FileId>> {
+    sqlx::query_scalar(
+        "SELECT unnest(attachments) FROM app.deferred_sends
+          WHERE org_id = $1 AND thread_id = ANY($2) AND state NOT IN ('sent', 'cancelled')",
+    )
+    .bind(org)
+    .bind(threads)
+    .fetch_all(conn)
+    .await
+}
+
 /// The parked messages of a chat that are not over, in their order.
 pub(crate) async fn open(conn: &mut PgConnection, org: OrgId, thread: ThreadId) -> sqlx::Result<Vec<DeferredRow>> {
     sqlx::query_as(select_row!("AND state IN ('waiting', 'held', 'refused') ORDER BY position"))

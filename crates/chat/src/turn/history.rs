@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tale_core::Problem;
-use tale_core::ids::{FileId, OrgId, ThreadId};
+use tale_core::ids::{FileId, OrgId, ThreadId, UserId};
 use tale_knowledge::files::AttachmentState;
 use tale_knowledge::reach::Reach;
 use tale_models::wire::{ChatMessage, UserPart};
@@ -14,7 +14,7 @@ use super::prompt::untrusted;
 use super::run::TurnPlan;
 use crate::parts::Part;
 use crate::service::Inner;
-use crate::store::{messages, threads};
+use crate::store::{deferred, messages, threads};
 
 /// An attached text up to this many characters goes into the conversation whole; of a longer one
 /// the model reads the name and fetches what it needs (FILE-10).
@@ -28,10 +28,11 @@ pub(crate) async fn load(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan) ->
     let mut conn = chat.db.acquire().await?;
     let rows = messages::path(&mut conn, turn.org, turn.thread, turn.message).await?;
     drop(conn);
-    // Only attachments need the chats that this one was forked from.
-    let attached = rows.iter().flat_map(|row| &row.parts.0).any(|part| matches!(part, Part::Attachment { .. }));
-    let lineage = if attached { chat.lineage(turn.org, turn.thread).await } else { vec![turn.thread] };
-    let reach = Reach::chat(turn.org, Some(plan.user), lineage);
+    let attached = rows.iter().flat_map(|row| &row.parts.0).filter_map(|part| match part {
+        Part::Attachment { file_id, .. } => Some(*file_id),
+        _ => None,
+    });
+    let reach = Reach::chat(turn.org, Some(plan.user), attached);
     let mut blocks = Vec::with_capacity(rows.len());
     for row in rows.iter().filter(|row| row.id != turn.message) {
         if is_reply(row) {
@@ -137,4 +138,27 @@ pub(crate) async fn lineage(chat: &Inner, org: OrgId, thread: ThreadId) -> Vec<T
         tracing::warn!(%thread, %error, "the lineage of a chat could not be read");
         vec![thread]
     })
+}
+
+/// What a turn of this chat may search: the library and what was sent with messages of the chat and of
+/// those it was forked from. Files of a message that waits are nobody's until it is sent (CHT-54).
+pub(crate) async fn reach(chat: &Inner, org: OrgId, thread: ThreadId, user: UserId) -> Reach {
+    let uploads = async {
+        let lineage = lineage(chat, org, thread).await;
+        // First what is held, then what of it waits: a message that is parked in between is in neither.
+        let mut held = chat.knowledge.searcher().uploads_of(org, &lineage).await?;
+        if !held.is_empty() {
+            let mut conn = chat.db.acquire().await?;
+            let parked = deferred::parked_files(&mut conn, org, &lineage).await?;
+            held.retain(|file| !parked.contains(file));
+        }
+        Ok::<_, Problem>(held)
+    };
+    match uploads.await {
+        Ok(uploads) => Reach::chat(org, Some(user), uploads),
+        Err(error) => {
+            tracing::warn!(%thread, %error, "the uploads of a chat could not be looked up");
+            Reach::library(org, Some(user))
+        }
+    }
 }

@@ -8,7 +8,6 @@ use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tale_core::ids::UserId;
 use tale_identity::Caller;
-use tale_knowledge::reach::Reach;
 use tale_models::ResolvedModel;
 use tale_models::wire::{
     ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, StreamEvent, ToolCall, ToolChoice,
@@ -242,7 +241,7 @@ async fn call_tools(
     spoken: Spoken,
     book: &mut Book,
 ) -> Option<Ending> {
-    let reach = Reach::chat(turn.org, Some(plan.user), chat.lineage(turn.org, turn.thread).await);
+    let reach = history::reach(chat, turn.org, turn.thread, plan.user).await;
     let toolbox = Toolbox {
         knowledge: &chat.knowledge,
         web: &chat.web,

@@ -89,6 +89,33 @@ async fn a_message_goes_by_itself_once_its_file_was_read() {
 }
 
 #[tokio::test]
+async fn files_of_a_waiting_message_are_found_by_no_other_turn() {
+    let world = world().await;
+    let thread = world.titled().await;
+    let file = world.unread("The code word is heron.").await;
+    world.read(file).await;
+    world.park(thread, "What is the code word?", &[file]).await;
+    let held = world.knowledge.searcher().uploads_of(world.owner.org, &[thread]).await.unwrap();
+    assert_eq!(held, [file], "the chat holds it already");
+
+    let search = serde_json::json!({ "action": "search", "query": "heron code word" });
+    world.upstream.push(Reply::tool_call("call-1", "rag_search", &search));
+    world.upstream.push(Reply::text("nothing"));
+    world.send(SendTo::Thread(thread), "Search for it").await.unwrap();
+    world.quiet(thread).await;
+    let before = world.upstream.chat_requests().last().unwrap().body.to_string();
+    assert!(!before.contains("The code word is heron."), "{before}");
+
+    world.upstream.push(Reply::tool_call("call-2", "rag_search", &search));
+    world.upstream.push(Reply::text("heron"));
+    world.later().await;
+    assert_eq!(world.chat.send_parked().await.unwrap(), 1);
+    world.quiet(thread).await;
+    let after = world.upstream.chat_requests().last().unwrap().body.to_string();
+    assert!(after.contains("The code word is heron."), "{after}");
+}
+
+#[tokio::test]
 async fn waiting_messages_go_in_order_one_turn_at_a_time() {
     let world = world().await;
     world.upstream.otherwise(Reply::text("ok"));

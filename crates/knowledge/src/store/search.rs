@@ -198,13 +198,13 @@ pub(crate) struct Visible {
     pub(crate) title: String,
 }
 
-/// Which of `files` are within reach now: held by a live document, or a live upload of one of the
-/// chats `threads` (SRCH-9). Application database.
+/// Which of `files` are within reach now: held by a live document, or a live chat upload among
+/// `uploads` (SRCH-9). Application database.
 pub(crate) async fn visible(
     executor: impl PgExecutor<'_>,
     org: OrgId,
     files: &[Uuid],
-    threads: &[Uuid],
+    uploads: &[Uuid],
 ) -> Result<Vec<Visible>, sqlx::Error> {
     sqlx::query_as(
         "SELECT file.id AS file_id, document.id AS document_id, coalesce(document.title, file.file_name) AS title
@@ -216,11 +216,11 @@ pub(crate) async fn visible(
             AND file.state = 'stored'
             AND file.searchable
             AND NOT file.skip_indexing
-            AND (document.id IS NOT NULL OR (file.purpose = 'chat' AND file.thread_id = ANY($3)))",
+            AND (document.id IS NOT NULL OR (file.purpose = 'chat' AND file.id = ANY($3)))",
     )
     .bind(org)
     .bind(files)
-    .bind(threads)
+    .bind(uploads)
     .fetch_all(executor)
     .await
 }
@@ -231,7 +231,7 @@ pub(crate) async fn uploads_of(
     org: OrgId,
     threads: &[Uuid],
     most: i64,
-) -> Result<Vec<Uuid>, sqlx::Error> {
+) -> Result<Vec<FileId>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT id
            FROM app.files

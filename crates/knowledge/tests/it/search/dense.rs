@@ -65,8 +65,8 @@ async fn chat_uploads_are_near_from_their_chat_only() {
     let request = SearchRequest::new("unrelated words");
     for (reach, expected) in [
         (Reach::library(org, None), 0),
-        (Reach::chat(org, None, [ThreadId::new()]), 0),
-        (Reach::chat(org, None, [chat]), 1),
+        (world.chats(org, &[ThreadId::new()]).await, 0),
+        (world.chats(org, &[chat]).await, 1),
     ] {
         let found = world.searcher.search(&reach, &request, Some(&vector)).await.unwrap();
         assert_eq!(found.hits.len(), expected, "{reach:?}");

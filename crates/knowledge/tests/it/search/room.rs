@@ -1,7 +1,7 @@
 //! Searching and reading through the whole room: files that were really indexed, and a model.
 
 use tale_core::Code;
-use tale_core::ids::{FileId, ThreadId};
+use tale_core::ids::FileId;
 use tale_identity::Role;
 use tale_knowledge::embedder::EmbedFailure;
 use tale_knowledge::files::Purpose;
@@ -112,5 +112,5 @@ async fn a_text_is_read_in_stretches_and_only_within_reach() {
     assert_eq!(code(Reach::library(ada.org, ada.user), file).await, unknown);
 
     let upload = world.upload(&ada, "notes.txt", TEXT, Purpose::Chat).await;
-    assert_eq!(code(Reach::chat(ada.org, ada.user, [ThreadId::new()]), upload).await, unknown);
+    assert_eq!(code(Reach::chat(ada.org, ada.user, [FileId::new()]), upload).await, unknown);
 }

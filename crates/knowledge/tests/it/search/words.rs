@@ -237,11 +237,13 @@ async fn chat_uploads_are_found_from_their_chat_only() {
         }
     };
     assert!(!look(Reach::library(org, None)).await.contains(&upload.file));
-    assert!(!look(Reach::chat(org, None, [other])).await.contains(&upload.file));
-    assert!(look(Reach::chat(org, None, [chat])).await.contains(&upload.file));
-    assert!(look(Reach::chat(org, None, [fork, chat])).await.contains(&upload.file));
-    assert_eq!(look(Reach::chat(org, None, [chat])).await.len(), 2);
-    assert!(look(Reach::chat(world.org().await, None, [chat])).await.is_empty());
+    assert!(!look(world.chats(org, &[other]).await).await.contains(&upload.file));
+    assert!(look(world.chats(org, &[chat]).await).await.contains(&upload.file));
+    assert!(look(world.chats(org, &[fork, chat]).await).await.contains(&upload.file));
+    assert_eq!(look(world.chats(org, &[chat]).await).await.len(), 2);
+    let stranger = world.org().await;
+    assert!(look(world.chats(stranger, &[chat]).await).await.is_empty());
+    assert!(look(Reach::chat(stranger, None, [upload.file])).await.is_empty(), "even by its id");
 }
 
 #[tokio::test]

@@ -109,6 +109,11 @@ impl World {
         transaction.commit().await.unwrap();
     }
 
+    /// The library and what `chats` hold.
+    pub(crate) async fn chats(&self, org: OrgId, chats: &[ThreadId]) -> Reach {
+        Reach::chat(org, None, self.searcher.uploads_of(org, chats).await.unwrap())
+    }
+
     /// Removes a file from the corpus as deletion does.
     pub(crate) async fn remove(&self, org: OrgId, file: FileId) {
         let mut transaction = self.db.knowledge.begin().await.unwrap();
