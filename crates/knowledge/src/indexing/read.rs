@@ -189,7 +189,10 @@ impl Knowledge {
         K: Fn() -> F + Send + Sync,
         F: Future<Output = Result<(), JobError>> + Send,
     {
-        let Some(source) = self.take_up(org, file).await? else { return Ok(()) };
+        let Some(source) = self.take_up(org, file).await? else {
+            // An earlier run may have stored passages after the file was removed, and ended there.
+            return Ok(self.forget_if_removed(org, file).await?);
+        };
         let bytes = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(self.temp_dir())?;
         let content_hash = self.download(&source, bytes.path(), &keep).await?;
         let stored = match media::recording_type(&source.row.file_name).filter(|_| source.row.purpose == Purpose::Chat)
@@ -346,7 +349,8 @@ impl Knowledge {
             now: self.clock().now(),
         };
         let Some((document, title, active)) = files::complete(&mut tx, org, file, &completed).await? else {
-            return Ok(());
+            drop(tx);
+            return Ok(self.forget_if_removed(org, file).await?);
         };
         if stamp.is_some() && !has_vectors {
             enqueue_embed(&mut tx, org, file).await?;
@@ -414,6 +418,13 @@ impl Knowledge {
             self.tell_settled(&mut tx, org, file, row.purpose).await?;
         }
         tx.commit().await
+    }
+
+    /// Removes what was stored of a file that was removed while it was read: whoever removed it found
+    /// nothing, or not all of it. The two databases share no transaction, so the last one looks back.
+    async fn forget_if_removed(&self, org: OrgId, file: FileId) -> Result<(), sqlx::Error> {
+        let held = files::is_stored(&mut *self.app().acquire().await?, org, file).await?;
+        if held { Ok(()) } else { self.remove_passages(org, file).await }
     }
 
     /// Removes every passage of a file from the corpus and from the keyword leg.

@@ -582,6 +582,15 @@ pub(crate) async fn doom(conn: &mut PgConnection, org: OrgId, id: FileId) -> Res
     Ok(())
 }
 
+/// Whether a file is there and is not being removed.
+pub(crate) async fn is_stored(conn: &mut PgConnection, org: OrgId, id: FileId) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT FROM app.files WHERE org_id = $1 AND id = $2 AND state <> 'deleting')")
+        .bind(org)
+        .bind(id)
+        .fetch_one(conn)
+        .await
+}
+
 /// Removes the row of a file whose bytes and passages are gone.
 pub(crate) async fn remove(conn: &mut PgConnection, org: OrgId, id: FileId) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM app.files WHERE org_id = $1 AND id = $2 AND state = 'deleting'")

@@ -6,6 +6,7 @@ mod embedding;
 mod indexing;
 mod library;
 mod recordings;
+mod removal;
 mod search;
 mod uploads;
 mod world;
