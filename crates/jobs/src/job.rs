@@ -30,7 +30,8 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The pause before another attempt.
     const BACKOFF: Backoff = Backoff::DEFAULT;
     /// Whether a draining worker asks the job to stop at once instead of waiting for its end: it
-    /// looks at [`Lease::interrupted`] between its steps and goes on where it stopped.
+    /// looks at [`Lease::interrupted`] between its steps, which are short or costly to repeat, and goes
+    /// on where it stopped.
     const RESUMES: bool = false;
     /// What the job needs: the domain it works in.
     type Context: Send + Sync + 'static;

@@ -52,8 +52,9 @@ impl Lease {
     }
 
     /// Cancelled when the worker wants the job to stop: the drain deadline has passed, or the drain
-    /// has begun and the kind [resumes](crate::Job::RESUMES). A job that can go on later returns [`JobError::Interrupted`]; one that does not listen is dropped after
-    /// [`crate::RELEASE_GRACE`].
+    /// has begun and the kind [resumes](crate::Job::RESUMES). A job that can go on later returns [`JobError::Interrupted`] at its next
+    /// good place, such as after something that costs to repeat; one that still runs
+    /// [`crate::RELEASE_GRACE`] after the drain deadline is dropped.
     #[must_use]
     pub fn interrupted(&self) -> &CancellationToken {
         &self.interrupted

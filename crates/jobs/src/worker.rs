@@ -313,7 +313,8 @@ impl Inner {
 
     async fn execute(self: &Arc<Self>, claim: Claim, stop: CancellationToken, interrupt: CancellationToken) {
         let Some(kind) = self.kinds.get(claim.kind.as_str()) else { return };
-        let interrupt = if kind.resumes { stop.clone() } else { interrupt };
+        // Asked at once, but not before the drain is over cut off where it has no place to stop.
+        let asked = if kind.resumes { stop.clone() } else { interrupt.clone() };
         let lost = self.held().get(&claim.id).map(|held| held.lost.clone()).unwrap_or_default();
         let lease = Arc::new(Lease {
             pool: self.pool.clone(),
@@ -322,7 +323,7 @@ impl Inner {
             token: claim.token,
             attempt: claim.attempts,
             max_attempts: kind.max_attempts,
-            interrupted: interrupt.clone(),
+            interrupted: asked,
         });
         let outcome = if claim.attempts > kind.max_attempts + LOST_ALLOWANCE {
             Err(JobError::permanent("JOB_LOST_TOO_OFTEN", "the job ended with its worker each time it ran"))

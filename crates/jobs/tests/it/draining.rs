@@ -40,6 +40,20 @@ async fn a_drain_does_not_wait_for_a_job_that_goes_on_where_it_stopped() {
     assert_eq!(left, [("ready".to_owned(), 0)]);
 }
 
+#[tokio::test]
+async fn a_drain_lets_a_costly_step_end_within_its_budget() {
+    let db = TestDb::new().await;
+    let (world, mut reports) = World::new();
+    let job = Resuming(probe("paid", Step::Finish));
+    enqueue(&mut db.app.acquire().await.unwrap(), None, &job, EnqueueOptions::default()).await.unwrap();
+    let worker = Worker::builder().register::<Resuming>(Arc::clone(&world)).drain(PATIENCE).build(db.app.clone());
+    let running = Running::start(worker);
+    next_start(&mut reports).await;
+    running.stopped().await;
+    assert_eq!(next(&mut reports).await, Seen::Ended { label: "paid".into() });
+    assert_eq!(rows(&db).await, 0);
+}
+
 /// What is left after a drain without budget: state and attempts.
 async fn after_a_drain_without_budget(step: Step) -> (Vec<(String, i32)>, bool) {
     let db = TestDb::new().await;

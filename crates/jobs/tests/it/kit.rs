@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tale_core::ids::OrgId;
-use tale_jobs::{Backoff, EnqueueOptions, Failure, Job, JobError, Lease, Worker, enqueue};
+use tale_jobs::{Backoff, EnqueueOptions, Failure, Job, JobError, Lease, RELEASE_GRACE, Worker, enqueue};
 use tale_testkit::TestDb;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -55,6 +55,8 @@ pub enum Step {
     Gate,
     /// Waits for a permit and returns early when interrupted.
     Listen,
+    /// Is at something that must not be cut when it is interrupted, for longer than a release takes.
+    Finish,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -80,6 +82,10 @@ impl Job for Probe {
             Step::Refuse => return Err(JobError::permanent("TEST_REFUSED", "it cannot work")),
             Step::Panic => panic!("a test panic"),
             Step::Gate => world.gate.acquire().await.unwrap().forget(),
+            Step::Finish => {
+                lease.interrupted().cancelled().await;
+                tokio::time::sleep(RELEASE_GRACE.mul_f64(1.2)).await;
+            }
             Step::Listen => {
                 tokio::select! {
                     permit = world.gate.acquire() => permit.unwrap().forget(),

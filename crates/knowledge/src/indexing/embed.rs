@@ -26,6 +26,8 @@ const WAITS: u32 = 6;
 const WAIT: Duration = Duration::from_secs(10);
 /// The longest wait that is sat out; a longer one goes back to the queue.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
+/// Longest stretch of it without asking whether the run goes on.
+const LISTEN: Duration = Duration::from_secs(1);
 /// Shortest pause between two hints about progress.
 const HINT_EVERY_MS: i64 = 1_000;
 
@@ -225,8 +227,11 @@ impl Knowledge {
                     if waits > WAITS || pause > LONGEST_WAIT {
                         return Err(EmbedRunError::Later(pause));
                     }
-                    tokio::time::sleep(pause).await;
-                    keep().await.map_err(EmbedRunError::Stopped)?;
+                    let over = tokio::time::Instant::now() + pause;
+                    while tokio::time::Instant::now() < over {
+                        tokio::time::sleep_until(over.min(tokio::time::Instant::now() + LISTEN)).await;
+                        keep().await.map_err(EmbedRunError::Stopped)?;
+                    }
                 }
                 Err(EmbedFailure::Upstream(sentence)) => return Err(EmbedRunError::Upstream(sentence)),
                 Err(EmbedFailure::NotConfigured) => {

@@ -15,7 +15,7 @@ use crate::store::transcripts;
 use crate::transcriber::{Heard, Recording, TranscribeFailure};
 
 /// Pause between two proofs that the run goes on while a provider listens.
-const LISTEN: Duration = Duration::from_secs(5);
+const LISTEN: Duration = Duration::from_secs(2);
 
 impl Knowledge {
     /// The transcript of the recording at `path`, as a text file. What the same model heard in the
@@ -43,11 +43,16 @@ impl Knowledge {
             Some(text) => text,
             None => {
                 let size = u64::try_from(source.row.size).unwrap_or_default();
+                let paid = Paid { source, heard: false };
                 let mut listening = transcriber.transcribe(org, Recording { path, extension, media_type, size });
                 let Heard { target, text, seconds } = loop {
                     tokio::select! {
-                        heard = &mut listening => break heard.map_err(unheard)?,
-                        () = tokio::time::sleep(LISTEN) => keep().await.map_err(ReadError::Stopped)?,
+                        heard = &mut listening => break paid.heard(heard).map_err(unheard)?,
+                        () = tokio::time::sleep(LISTEN) => match keep().await {
+                            // What is paid for is heard to its end, as long as the drain has time.
+                            Ok(()) | Err(JobError::Interrupted) => {}
+                            Err(other) => return Err(ReadError::Stopped(other)),
+                        },
                     }
                 };
                 let mut conn = self.app().acquire().await?;
@@ -67,6 +72,30 @@ impl Knowledge {
         out.write_all(text.as_bytes()).await?;
         out.flush().await?;
         Ok(file)
+    }
+}
+
+/// A request for a transcript, which says when it is cut off: the next run makes it again.
+struct Paid<'a> {
+    source: &'a Source,
+    heard: bool,
+}
+
+impl Paid<'_> {
+    fn heard<T>(mut self, answer: T) -> T {
+        self.heard = true;
+        answer
+    }
+}
+
+impl Drop for Paid<'_> {
+    fn drop(&mut self) {
+        if !self.heard {
+            tracing::warn!(
+                event = "transcription.cut", org.id = %self.source.org, file.id = %self.source.file,
+                "a transcription was cut off; it is made again, and the provider may bill both"
+            );
+        }
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tale_core::Code;
 use tale_core::ids::OrgId;
 use tale_identity::Role;
+use tale_jobs::JobError;
 use tale_knowledge::embedder::Answer;
 use tale_knowledge::files::{AttachmentState, Purpose};
 use tale_knowledge::indexing::ReadError;
@@ -18,6 +20,8 @@ struct Ears {
     target: Mutex<Result<String, TranscribeFailure>>,
     answers: Mutex<VecDeque<Result<String, TranscribeFailure>>>,
     given: Mutex<Vec<(Vec<u8>, String)>>,
+    /// Whether it takes longer than a run goes without asking whether it goes on.
+    slow: Mutex<bool>,
 }
 
 impl Transcriber for Ears {
@@ -32,7 +36,11 @@ impl Transcriber for Ears {
         self.given.lock().unwrap().push((bytes, recording.media_type.to_owned()));
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or_else(|| Ok("We agreed on Tuesday.".into()));
         let target = self.target.lock().unwrap().clone().unwrap();
-        Box::pin(async move { answer.map(|text| Heard { target, text, seconds: Some(2.0) }) })
+        let pause = if *self.slow.lock().unwrap() { Duration::from_millis(2_500) } else { Duration::ZERO };
+        Box::pin(async move {
+            tokio::time::sleep(pause).await;
+            answer.map(|text| Heard { target, text, seconds: Some(2.0) })
+        })
     }
 }
 
@@ -42,6 +50,7 @@ async fn heard_world() -> (World, Arc<Ears>) {
         target: Mutex::new(Ok("own/ears".into())),
         answers: Mutex::default(),
         given: Mutex::default(),
+        slow: Mutex::default(),
     });
     world.knowledge.hear_with(ears.clone());
     (world, ears)
@@ -96,6 +105,26 @@ async fn a_failure_keeps_its_reason_until_it_is_tried_again() {
     let still = world.knowledge.attachment(&owner, file).await.unwrap();
     assert_eq!(still.state, AttachmentState::Processing, "a bad moment of the provider is waited out");
     world.index(owner.org, file).await;
+    assert_eq!(world.knowledge.attachment(&owner, file).await.unwrap().state, AttachmentState::Ready);
+}
+
+#[tokio::test]
+async fn a_drain_does_not_cut_what_is_being_heard() {
+    let (world, ears) = heard_world().await;
+    let owner = world.person("acme", Role::Owner).await;
+    let file = world.upload(&owner, "Call.m4a", "sound", Purpose::Chat).await;
+    world.knowledge.attachment(&owner, file).await.unwrap();
+    // From the provider's first word on, the run is asked to stop.
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    *ears.slow.lock().unwrap() = true;
+    let run = world.knowledge.index_file(owner.org, file, || async {
+        asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        if ears.given.lock().unwrap().is_empty() { Ok(()) } else { Err(JobError::Interrupted) }
+    });
+    assert!(matches!(run.await, Ok(()) | Err(ReadError::Stopped(JobError::Interrupted))));
+    assert!(asked.load(std::sync::atomic::Ordering::SeqCst) > 0);
+    world.index(owner.org, file).await;
+    assert_eq!(ears.given.lock().unwrap().len(), 1, "the repeat finds the transcript");
     assert_eq!(world.knowledge.attachment(&owner, file).await.unwrap().state, AttachmentState::Ready);
 }
 
