@@ -20,6 +20,8 @@ use crate::{Models, catalog, changed, store};
 
 /// The demo provider's identifier.
 pub const DEMO_SLUG: &str = "tale-demo";
+/// Words that stand where a slug stands in an address.
+const RESERVED_SLUGS: [&str; 2] = ["demo", "discover"];
 /// The demo provider's label. It says what the demo is wherever it is shown.
 pub const DEMO_NAME: &str = "Tale demo (quotes your documents, not a language model)";
 /// The demo model's id.
@@ -140,6 +142,12 @@ impl Models {
     /// `CREDENTIAL_SECRET_INVALID`.
     pub async fn create_provider(&self, org: OrgId, actor: &Actor, new: NewProvider) -> Result<ProviderView, Problem> {
         let mut issues = Vec::new();
+        if RESERVED_SLUGS.contains(&new.slug.as_str()) {
+            return Err(Problem::new(
+                Code::ProviderNameTaken,
+                format!("The identifier \u{201c}{}\u{201d} is a word of Tale's own. Choose another name.", new.slug),
+            ));
+        }
         if !is_slug(&new.slug) {
             issues
                 .push(Issue::new("name", "must be 1 to 64 lower-case letters, digits and single hyphens between them"));

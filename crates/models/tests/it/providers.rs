@@ -73,6 +73,8 @@ async fn names_addresses_and_keys_are_checked_and_nothing_is_saved() {
     let cases = [
         (new_provider("openai", base, vec![chat_model("m")]), Code::ProviderNameTaken),
         (new_provider("tale-demo", base, vec![chat_model("m")]), Code::ProviderNameTaken),
+        (new_provider("demo", base, vec![chat_model("m")]), Code::ProviderNameTaken),
+        (new_provider("discover", base, vec![chat_model("m")]), Code::ProviderNameTaken),
         (new_provider("Not A Slug", base, vec![chat_model("m")]), Code::InvalidBody),
         (new_provider("p", "http://192.168.1.20:8000/v1", vec![chat_model("m")]), Code::PrivateHostBlocked),
         (new_provider("p", "http://169.254.169.254/", vec![chat_model("m")]), Code::PrivateHostBlocked),
