@@ -42,3 +42,4 @@ pub use service::{Chat, ChatConfig, LostTurns, Owner};
 pub use share::{OpenSource, Share, SharedChat, SharedMessage, SharedPart};
 pub use thread::{BulkResult, FoundThread, Thread, ThreadPatch, ThreadQuery};
 pub use turn::live::{DeltaKind, TurnEvent, TurnStatus};
+pub use turn::web::WebAccess;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use sqlx::PgPool;
 use tale_core::clock::SharedClock;
-use tale_core::ids::{OrgId, ThreadId, UserId};
+use tale_core::ids::{OrgId, UserId};
 use tale_core::page::CursorSigner;
 use tale_core::{Actor, Problem};
 use tale_extract::ExtractProgram;
@@ -21,9 +21,9 @@ use uuid::Uuid;
 
 use crate::deferred::{self, WaitingForUploads};
 use crate::store;
+use crate::turn::heartbeat;
 use crate::turn::live::LiveTurns;
-use crate::turn::web::WebReader;
-use crate::turn::{heartbeat, history};
+use crate::turn::web::{WebAccess, WebReader};
 
 /// Turns that one process runs at the same time; more wait in order of arrival.
 const MAX_TURNS: usize = 1_000;
@@ -47,6 +47,8 @@ pub struct ChatConfig {
     pub identity: Identity,
     /// The program that turns fetched pages into text.
     pub extract: ExtractProgram,
+    /// Which pages the assistant reads.
+    pub web: WebAccess,
 }
 
 /// Chats of an organization's people. Cheap to clone.
@@ -72,13 +74,6 @@ pub(crate) struct Inner {
     pub web: WebReader,
     /// Told when this process did something that may let a parked message go.
     pub parked: Notify,
-}
-
-impl Inner {
-    /// The chats whose uploads a turn of this chat may read.
-    pub(crate) async fn lineage(&self, org: OrgId, thread: ThreadId) -> Vec<ThreadId> {
-        history::lineage(self, org, thread).await
-    }
 }
 
 /// The person whose chats an operation is about.
@@ -126,7 +121,7 @@ impl Chat {
             stop: CancellationToken::new(),
             titles: CancellationToken::new(),
             draining: AtomicBool::new(false),
-            web: WebReader::new(config.extract).map_err(Problem::internal)?,
+            web: WebReader::new(config.extract, config.web).map_err(Problem::internal)?,
             parked: Notify::new(),
         })))
     }

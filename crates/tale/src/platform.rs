@@ -17,7 +17,7 @@ use std::time::Duration;
 use secrecy::ExposeSecret;
 use tale_blobs::Blobs;
 use tale_blobs::embedded::EmbeddedStore;
-use tale_chat::{Chat, ChatConfig};
+use tale_chat::{Chat, ChatConfig, WebAccess};
 use tale_core::SystemClock;
 use tale_core::clock::SharedClock;
 use tale_core::crypto::FieldCipher;
@@ -267,6 +267,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         cursors: cursors.clone(),
         identity: identity.clone(),
         extract,
+        web: WebAccess::default(),
     })
     .map_err(StartError::other)?;
     let hints = HintHub::new();

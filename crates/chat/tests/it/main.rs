@@ -7,4 +7,5 @@ mod ends;
 mod shares;
 mod threads;
 mod turns;
+mod web;
 mod world;

@@ -7,7 +7,9 @@ use futures::StreamExt;
 use secrecy::SecretString;
 use tale_blobs::embedded::{self, Running};
 use tale_blobs::{Blobs, StoreConfig};
-use tale_chat::{Accepted, Chat, ChatConfig, Message, ModelChoice, Owner, Part, SendRequest, SendTo, TurnEvent};
+use tale_chat::{
+    Accepted, Chat, ChatConfig, Message, ModelChoice, Owner, Part, SendRequest, SendTo, TurnEvent, WebAccess,
+};
 use tale_core::clock::SystemClock;
 use tale_core::crypto::FieldCipher;
 use tale_core::ids::{DocumentId, FileId, OrgId, SessionId, ThreadId, UserId};
@@ -98,7 +100,6 @@ pub async fn world() -> World {
         clock: clock.clone(),
         repair: RepairPolicy::default(),
     });
-    let extract = ExtractProgram::this_binary().unwrap();
     let knowledge = Knowledge::new(KnowledgeParts {
         app: db.app.clone(),
         corpus: db.knowledge.clone(),
@@ -107,19 +108,25 @@ pub async fn world() -> World {
         keyword: keyword.clone(),
         clock: clock.clone(),
         temp_dir: folder.path().to_owned(),
-        extract: extract.clone(),
+        extract: extract_file(),
     });
     let identity = Identity::new(db.app.clone(), clock.clone(), IdentityConfig::default()).unwrap();
     let upstream = FakeUpstream::start().await;
     let owner = person(&db, "acme").await;
-    let chat = chat_of(&db, &models, &knowledge, &identity, extract);
+    let chat = chat_of(&db, &models, &knowledge, &identity);
     let world =
         World { db, chat, models, knowledge, keyword, identity, upstream, owner, _store: store, _folder: folder };
     world.provider("fake", true).await;
     world
 }
 
-fn chat_of(db: &TestDb, models: &Models, knowledge: &Knowledge, identity: &Identity, extract: ExtractProgram) -> Chat {
+/// The program that the package's tests are built with, beside this one.
+fn extract_file() -> ExtractProgram {
+    let here = std::env::current_exe().unwrap();
+    ExtractProgram::dedicated(here.parent().unwrap().with_file_name("examples").join("extract-file"))
+}
+
+fn chat_of(db: &TestDb, models: &Models, knowledge: &Knowledge, identity: &Identity) -> Chat {
     Chat::new(ChatConfig {
         db: db.app.clone(),
         models: models.clone(),
@@ -127,7 +134,8 @@ fn chat_of(db: &TestDb, models: &Models, knowledge: &Knowledge, identity: &Ident
         clock: Arc::new(SystemClock),
         cursors: CursorSigner::new(b"test"),
         identity: identity.clone(),
-        extract,
+        extract: extract_file(),
+        web: WebAccess { hosts: HostPolicy::PrivateAllowed, timeout: Duration::from_secs(5) },
     })
     .unwrap()
 }
@@ -183,7 +191,7 @@ impl World {
 
     /// Another process on the same database.
     pub fn other_process(&self) -> Chat {
-        chat_of(&self.db, &self.models, &self.knowledge, &self.identity, ExtractProgram::this_binary().unwrap())
+        chat_of(&self.db, &self.models, &self.knowledge, &self.identity)
     }
 
     pub async fn send(&self, to: SendTo, content: &str) -> Result<Accepted, Problem> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tale_blobs::embedded::{self, Running};
 use tale_blobs::{Blobs, StoreConfig};
-use tale_chat::{Chat, ChatConfig};
+use tale_chat::{Chat, ChatConfig, WebAccess};
 use tale_core::clock::SystemClock;
 use tale_core::crypto::FieldCipher;
 use tale_core::ids::OrgId;
@@ -151,6 +151,7 @@ impl World {
             cursors: cursors.clone(),
             identity: identity.clone(),
             extract,
+            web: WebAccess::default(),
         })
         .unwrap();
         let stopping = CancellationToken::new();
