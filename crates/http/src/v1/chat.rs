@@ -232,12 +232,13 @@ async fn list_messages(
     }))
 }
 
-/// A message to send. The model is never chosen for you.
+/// A message to send. The model is never chosen for you: `auto`, which the web app offers, is no model here.
 #[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct SendMessage {
     /// 1–100,000 characters.
     content: String,
+    /// An id of `GET /api/v1/models`.
     model: String,
     /// Needed when two providers serve the model.
     provider_slug: Option<String>,
@@ -285,6 +286,7 @@ async fn send_message(
     app.chat.thread(&owner, id).await?;
     let body = body.read()?;
     let key = idempotency_key(&headers, &body)?;
+    let auto = body.model == "auto";
     let request = SendRequest {
         content: body.content,
         model: ModelChoice::Named { model: body.model, provider: body.provider_slug },
@@ -293,10 +295,17 @@ async fn send_message(
         attachments: Vec::new(),
         locale: checked_locale(body.locale)?,
     };
-    let (accepted, duplicate) = match key {
-        Some(key) => app.chat.send_once(&owner, id, request, &key).await?,
-        None => (app.chat.send(&owner, SendTo::Thread(id), request).await?, false),
+    let sent = match key {
+        Some(key) => app.chat.send_once(&owner, id, request, &key).await,
+        None => app.chat.send(&owner, SendTo::Thread(id), request).await.map(|accepted| (accepted, false)),
     };
+    let (accepted, duplicate) = sent.map_err(|problem| match problem.code {
+        Code::ChatModelUnknown if auto => Problem::new(
+            Code::ChatModelUnknown,
+            "No model is chosen for you here, so there is no \u{201c}auto\u{201d}. Name a model of GET /api/v1/models.",
+        ),
+        _ => problem,
+    })?;
     Ok((
         StatusCode::ACCEPTED,
         Json(MessageAccepted {

@@ -356,3 +356,13 @@ async fn chats_are_kept_in_order() {
     assert_eq!(stage.get("chat/threads?archived=true").await.expect(200)["page"].as_array().unwrap().len(), 3);
     assert!(stage.post("chat/threads/delete-all", json!({})).await.expect(200)["changed"].as_u64().is_some());
 }
+
+#[tokio::test]
+async fn the_door_of_keys_never_chooses_a_model() {
+    let mut stage = stage().await;
+    let thread = stage.key.post("/api/v1/threads", json!({})).await.expect(201);
+    let path = format!("/api/v1/threads/{}/messages", thread["id"].as_str().unwrap());
+    let answer = stage.key.post(&path, json!({ "content": "a", "model": "auto" })).await;
+    assert_eq!(answer.refusal(), (400, "CHAT_MODEL_UNKNOWN".into()));
+    assert!(answer.json()["error"].as_str().unwrap_or_default().contains("GET /api/v1/models"), "{}", answer.json());
+}

@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 0babc265fb23490b7513614441356d2d3d26e3cbfd276e4592d418cfc27fdad7) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 0d07974d41703e125c3cf78cb4de2c69bc50a70ae8d7de4ba193feb2396ca41e) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -6695,7 +6695,7 @@ export interface components {
             ref: components["schemas"]["FileId"];
             title: string;
         };
-        /** @description A message to send. The model is never chosen for you. */
+        /** @description A message to send. The model is never chosen for you: `auto`, which the web app offers, is no model here. */
         SendMessage: {
             /** @description 1–100,000 characters. */
             content: string;
@@ -6706,6 +6706,7 @@ export interface components {
              * @description For the whole turn; at most the model's own ceiling.
              */
             maxOutputTokens?: number | null;
+            /** @description An id of `GET /api/v1/models`. */
             model: string;
             /** @description Needed when two providers serve the model. */
             providerSlug?: string | null;
