@@ -1,5 +1,8 @@
 //! Values that processes of one deployment have to share.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::environment::Environment;
 use crate::reader::{EnvProblem, Severity};
 use crate::registry::{self, Default, Role, Var};
@@ -20,7 +23,6 @@ const SHARED: &[(&Var, Harm)] = &[
     (&registry::BASE_PATH, Harm::Broken),
     (&registry::BETTER_AUTH_SECRET, Harm::Broken),
     (&registry::ENCRYPTION_SECRET_HEX, Harm::Broken),
-    (&registry::ENCRYPTION_SECRET, Harm::Broken),
     (&registry::ENCRYPTION_SECRET_PREVIOUS_HEX, Harm::Uneven),
     (&registry::INSTANCE_SECRET, Harm::Broken),
     (&registry::TALE_AUDIT_PEPPER, Harm::Uneven),
@@ -81,17 +83,39 @@ pub fn agreement(parts: &[Part<'_>]) -> Vec<EnvProblem> {
 impl Part<'_> {
     /// Whether it depends on the others for a variable. The store shares nothing but its keys.
     fn shares(&self, var: &Var) -> bool {
-        self.role.reads(var) && (self.role != Role::ObjectStore || own_name(var).is_some())
+        // Parts of addresses that are made only where none is given.
+        let addresses: &[&Var] = match var.name {
+            "APP_DB_NAME" => &[&registry::DATABASE_URL],
+            "KNOWLEDGE_DB_NAME" => &[&registry::KNOWLEDGE_DATABASE_URL],
+            "DB_PASSWORD" | "POSTGRES_USER" => &[&registry::DATABASE_URL, &registry::KNOWLEDGE_DATABASE_URL],
+            _ => &[],
+        };
+        let unused = !addresses.is_empty() && addresses.iter().all(|address| self.set(address).is_some());
+        self.role.reads(var) && !unused && (self.role != Role::ObjectStore || own_name(var).is_some())
     }
 
     /// What holds: the value, or the default where that is one. The store knows its keys by names of its own as well.
-    fn value(&self, var: &Var) -> Option<&str> {
+    fn value(&self, var: &Var) -> Option<String> {
+        if var.name == registry::ENCRYPTION_SECRET_HEX.name {
+            return self.encryption_key();
+        }
         let own = own_name(var).filter(|_| self.role == Role::ObjectStore).and_then(|own| self.set(own));
         let literal = if let Default::Value(value) = var.default { Some(value) } else { None };
-        match var.empty_counts {
+        let value = match var.empty_counts {
             true => self.env.raw(var.name).map(str::trim),
             false => own.or_else(|| self.set(var)).or(literal),
-        }
+        };
+        value.map(str::to_owned)
+    }
+
+    /// The same key may be written in two ways.
+    fn encryption_key(&self) -> Option<String> {
+        let base64 = || {
+            let text = self.set(&registry::ENCRYPTION_SECRET)?;
+            let bytes = STANDARD.decode(text).ok()?;
+            Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        };
+        self.set(&registry::ENCRYPTION_SECRET_HEX).map(str::to_ascii_lowercase).or_else(base64)
     }
 
     fn set(&self, var: &Var) -> Option<&str> {

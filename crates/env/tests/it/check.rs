@@ -226,4 +226,12 @@ fn processes_that_do_not_agree_are_told_without_their_secrets() {
     );
     assert!(found[0].contains("backend-api (api.env) and backend-worker (worker.env)") && !found[0].contains("word"));
     assert!(agreement(&parts[..1]).is_empty());
+
+    // The same in other words, and what only serves to make an address that is given.
+    let (hex, base64) = ("AB".repeat(32), "q6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s=");
+    let urls = [("DATABASE_URL", "postgres://a@h/x"), ("KNOWLEDGE_DATABASE_URL", "postgres://a@h/y")];
+    let one = env(&[&urls[..], &[("ENCRYPTION_SECRET_HEX", hex.as_str()), ("APP_DB_NAME", "z")]].concat());
+    let other = env(&[&urls[..], &[("ENCRYPTION_SECRET", base64), ("DB_PASSWORD", "p")]].concat());
+    let parts = [(&one, "one"), (&other, "other")].map(|(env, name)| Part { role: Role::BackendApi, env, name });
+    assert_eq!(words(&agreement(&parts)), Vec::<String>::new());
 }
