@@ -36,7 +36,10 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 const POOLER_ROUNDS: usize = 3;
 /// A connection that stood unused for this long is asked whether it still lives before it is used.
 const ASK_AFTER: Duration = Duration::from_secs(1);
-/// How long a connection may stand unused.
+/// Connections that stay open: to open one takes as long as a dozen short statements, and a request that
+/// finds none free would wait for that.
+const KEPT_OPEN: u32 = 4;
+/// How long a connection beyond [`KEPT_OPEN`] may stand unused.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// Where a database is and how many connections this process may hold to it.
@@ -278,7 +281,7 @@ fn may_come_up(error: &sqlx::Error) -> bool {
 fn pool_options(config: &PoolConfig) -> PgPoolOptions {
     PgPoolOptions::new()
         .max_connections(config.max_connections.max(1))
-        .min_connections(0)
+        .min_connections(KEPT_OPEN.min(config.max_connections))
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .idle_timeout(IDLE_TIMEOUT)
         // a round trip before every statement would double the cost of the short ones
