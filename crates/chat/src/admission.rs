@@ -10,7 +10,7 @@ use tale_core::limits::MAX_MESSAGE_CHARS;
 use tale_core::{Code, Problem};
 use tale_knowledge::files::Attachment;
 use tale_models::ResolvedModel;
-use tale_models::auto::{AutoInput, NoPick};
+use tale_models::auto::AutoInput;
 use tale_models::wire::Effort;
 
 use crate::send::{MAX_BATCH_BYTES, MAX_WAITING_ATTACHMENTS, ModelChoice, SendRequest, SendTo};
@@ -138,17 +138,9 @@ async fn choose(
             inner.models.resolve_chat(owner.org, model, provider.as_deref()).await
         }
         ModelChoice::Auto => {
-            let entries = inner.models.chat_models(owner.org).await?;
             let input =
                 AutoInput::of(content, files.iter().any(|file| file.image), files.iter().any(|file| !file.image));
-            let pick = tale_models::auto::pick(&entries, &input).map_err(|reason| match reason {
-                NoPick::NoVision => Problem::new(
-                    Code::ChatModelNoVision,
-                    "None of the models can see images. Remove the image, or add a model that can.",
-                ),
-                NoPick::NoModel => no_model(),
-            })?;
-            inner.models.resolve_chat(owner.org, &pick.id, Some(&pick.provider_slug)).await
+            inner.models.resolve_auto(owner.org, &input).await
         }
     }
 }
@@ -162,13 +154,6 @@ pub(crate) fn too_many() -> Problem {
         ),
     )
     .with_data(serde_json::json!({ "limit": MAX_WAITING_ATTACHMENTS }))
-}
-
-fn no_model() -> Problem {
-    Problem::new(
-        Code::ChatModelUnknown,
-        "No AI provider is connected yet. Ask an administrator to add one under Settings > AI providers.",
-    )
 }
 
 fn checked_output(model: &ResolvedModel, wanted: Option<u32>) -> Result<(), Problem> {

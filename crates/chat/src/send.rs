@@ -14,6 +14,7 @@ use crate::admission::{Checked, effort_text, writable};
 use crate::message;
 use crate::parts::{Part, readable};
 use crate::service::{Chat, Owner};
+use crate::store::messages::MessageRow;
 use crate::store::opening::{self, Opening};
 use crate::store::threads::NewThread;
 use crate::store::{deferred, generations, messages, threads};
@@ -97,6 +98,14 @@ struct Sending {
     held: Vec<FileId>,
     accepted: Accepted,
     origin: Origin,
+}
+
+/// What an accepted send leaves for its turn.
+struct Committed {
+    /// Whether the chat needs a title.
+    untitled: bool,
+    /// The messages before the question, oldest first.
+    before: Result<Vec<MessageRow>, Problem>,
 }
 
 /// What a send comes from, and what its transaction therefore writes besides the message.
@@ -238,7 +247,13 @@ impl Chat {
             (Origin::Call | Origin::Keyed(_), Place::End) => MAX_ATTACHMENTS,
             _ => MAX_WAITING_ATTACHMENTS,
         };
-        let Checked { content, files, model } = self.check(owner, to, &request, most).await?;
+        // The preferences are of no use to the checks, but to read them later would cost time of its own.
+        let (checked, preferences) =
+            tokio::join!(self.check(owner, to, &request, most), self.0.identity.preferences(&owner.caller));
+        let Checked { content, files, model } = checked?;
+        let preferences = preferences?;
+        let instructed = preferences.instructions_enabled == Some(true) && !preferences.instructions.trim().is_empty();
+        let personal = instructed.then_some(preferences.instructions);
         let unread: Vec<FileId> =
             files.iter().filter(|file| file.state == AttachmentState::Processing).map(|file| file.file_id).collect();
         if !unread.is_empty() {
@@ -277,17 +292,22 @@ impl Chat {
         let chat = self.clone();
         // A task of its own: a client that hangs up between the commit and the start of the turn
         // must not leave a turn behind that nobody runs.
-        let accepting = tokio::spawn(async move { chat.accept(sending, model).await });
+        let accepting = tokio::spawn(async move { chat.accept(sending, model, personal).await });
         accepting.await.map_err(Problem::internal)?
     }
 
     /// Commits an accepted send and starts its turn, detached from the connection.
-    async fn accept(&self, sending: Sending, model: ResolvedModel) -> Result<Accepted, Problem> {
+    async fn accept(
+        &self,
+        sending: Sending,
+        model: ResolvedModel,
+        personal: Option<String>,
+    ) -> Result<Accepted, Problem> {
         let inner = self.0.clone();
         let accepted = sending.accepted.clone();
         let turn = Arc::new(LiveTurn::new(sending.owner.org, accepted.thread_id, accepted.message_id));
-        let untitled = match self.commit(&sending, &turn).await {
-            Ok(untitled) => untitled,
+        let Committed { untitled, before } = match self.commit(&sending, &turn).await {
+            Ok(committed) => committed,
             Err(problem) => {
                 inner.live.remove(&turn);
                 return Err(problem);
@@ -302,7 +322,8 @@ impl Chat {
             locale: sending.request.locale.unwrap_or_else(|| "en".to_owned()),
             untitled,
         };
-        let task = run::guarded(inner.clone(), turn, plan);
+        let opening = Box::new(run::Opening { before, question: sending.parts, personal });
+        let task = run::guarded(inner.clone(), turn, plan, opening);
         inner.tasks.spawn(task);
         Ok(accepted)
     }
@@ -322,14 +343,14 @@ impl Chat {
         Ok(files.iter().filter(|file| !inherited(file)).map(|file| file.file_id).collect())
     }
 
-    /// Everything of an accepted send in one transaction. Returns whether the chat needs a title.
-    async fn commit(&self, sending: &Sending, turn: &Arc<LiveTurn>) -> Result<bool, Problem> {
+    /// Everything of an accepted send in one transaction, and meanwhile what was said before.
+    async fn commit(&self, sending: &Sending, turn: &Arc<LiveTurn>) -> Result<Committed, Problem> {
         let Sending { owner, request, parts, held, accepted, .. } = sending;
         let inner = &self.0;
         let now = inner.clock.now();
         let thread = accepted.thread_id;
         let mut tx = inner.db.begin().await?;
-        if sending.to == SendTo::New {
+        let row = if sending.to == SendTo::New {
             let new = NewThread {
                 id: thread,
                 org: owner.org,
@@ -340,17 +361,17 @@ impl Chat {
                 now,
             };
             threads::insert(&mut tx, &new).await?;
-        } else if !threads::lock(&mut tx, owner.org, owner.user, thread).await? {
-            return Err(not_found());
-        }
-        let row = threads::find(&mut tx, owner.org, owner.user, thread).await?.ok_or_else(not_found)?;
-        writable(row.archived_at.is_some())?;
-        if row.running {
-            return Err(in_progress());
-        }
+            threads::Held::default()
+        } else {
+            threads::lock(&mut tx, owner.org, owner.user, thread).await?.ok_or_else(not_found)?
+        };
+        writable(row.archived)?;
         let parent = match sending.place {
             Place::End => row.active_leaf,
             Place::Beside(message) => {
+                if generations::find(&mut tx, owner.org, thread).await?.is_some() {
+                    return Err(in_progress());
+                }
                 let held = messages::find(&mut tx, owner.org, thread, message)
                     .await?
                     .filter(|row| row.role == "user")
@@ -358,49 +379,61 @@ impl Chat {
                 held.parent_id
             }
         };
-        let opening = Opening {
-            question: accepted.user_message_id,
-            reply: accepted.message_id,
-            org: owner.org,
-            thread,
-            parent,
-            parts,
-            search_text: &readable(parts),
-            model: &accepted.model,
-            provider_slug: &accepted.provider_slug,
-            effort: request.effort.map(effort_text),
-            owner: inner.owner,
-            hints: &announcement(owner, thread),
-            now,
-        };
-        if !opening::open(&mut tx, &opening).await? {
-            return Err(in_progress());
-        }
-        // Before the commit, because its hint makes tabs look for the turn at once.
-        inner.live.insert(turn.clone());
-        if !held.is_empty() {
-            Knowledge::hold_attachments(&mut tx, &owner.caller, thread, held).await?;
-        }
-        if let Origin::Parked(id) = sending.origin
-            && !deferred::sent(&mut tx, owner.org, thread, id, now).await?
-        {
-            return Err(crate::deferred::gone());
-        }
-        if let Origin::Keyed(key) = &sending.origin {
-            let answer = serde_json::to_value(accepted).map_err(Problem::internal)?;
-            crate::store::idempotency::insert(
-                &mut tx,
-                owner.org,
-                &key.scope(owner, thread),
-                &key.key,
-                &key.body_hash,
-                &answer,
+        let write = async {
+            let opening = Opening {
+                question: accepted.user_message_id,
+                reply: accepted.message_id,
+                org: owner.org,
+                thread,
+                parent,
+                parts,
+                search_text: &readable(parts),
+                model: &accepted.model,
+                provider_slug: &accepted.provider_slug,
+                effort: request.effort.map(effort_text),
+                owner: inner.owner,
+                hints: &announcement(owner, thread),
                 now,
-            )
-            .await?;
-        }
-        tx.commit().await?;
-        Ok(row.title.is_none())
+            };
+            if !opening::open(&mut tx, &opening).await? {
+                return Err(in_progress());
+            }
+            // Before the commit, because its hint makes tabs look for the turn at once.
+            inner.live.insert(turn.clone());
+            if !held.is_empty() {
+                Knowledge::hold_attachments(&mut tx, &owner.caller, thread, held).await?;
+            }
+            if let Origin::Parked(id) = sending.origin
+                && !deferred::sent(&mut tx, owner.org, thread, id, now).await?
+            {
+                return Err(crate::deferred::gone());
+            }
+            if let Origin::Keyed(key) = &sending.origin {
+                let answer = serde_json::to_value(accepted).map_err(Problem::internal)?;
+                crate::store::idempotency::insert(
+                    &mut tx,
+                    owner.org,
+                    &key.scope(owner, thread),
+                    &key.key,
+                    &key.body_hash,
+                    &answer,
+                    now,
+                )
+                .await?;
+            }
+            tx.commit().await?;
+            Ok(())
+        };
+        // The version that goes on is settled and the chat is held, so what was said before can be read
+        // on another connection at the same time.
+        let before = async {
+            let Some(parent) = parent else { return Ok::<_, Problem>(Vec::new()) };
+            let mut conn = inner.db.acquire().await?;
+            Ok(messages::path(&mut conn, owner.org, thread, parent).await?)
+        };
+        let (written, before) = tokio::join!(write, before);
+        written?;
+        Ok(Committed { untitled: !row.titled, before })
     }
 
     /// Asks a running turn to stop (CHT-107 … CHT-109). Returns the reply's id.

@@ -172,7 +172,7 @@ impl Chat {
     pub async fn publish(&self, owner: &Owner, id: ThreadId) -> Result<Share, Problem> {
         let inner = &self.0;
         let mut tx = inner.db.begin().await?;
-        if !threads::lock(&mut tx, owner.org, owner.user, id).await? {
+        if threads::lock(&mut tx, owner.org, owner.user, id).await?.is_none() {
             return Err(not_found());
         }
         let now = shares::publishable(&mut tx, owner.org, id).await?;
@@ -197,7 +197,7 @@ impl Chat {
     pub async fn include_newer(&self, owner: &Owner, id: ThreadId) -> Result<Share, Problem> {
         let inner = &self.0;
         let mut tx = inner.db.begin().await?;
-        if !threads::lock(&mut tx, owner.org, owner.user, id).await? {
+        if threads::lock(&mut tx, owner.org, owner.user, id).await?.is_none() {
             return Err(not_found());
         }
         let row = shares::find(&mut tx, owner.org, id).await?.ok_or_else(dark)?;

@@ -274,8 +274,10 @@ impl Chat {
         let inner = &self.0;
         let mut tx = inner.db.begin().await?;
         let found = threads::lock(&mut tx, owner.org, owner.user, id).await?;
-        let before =
-            threads::find(&mut tx, owner.org, owner.user, id).await?.filter(|_| found).ok_or_else(not_found)?;
+        let before = threads::find(&mut tx, owner.org, owner.user, id)
+            .await?
+            .filter(|_| found.is_some())
+            .ok_or_else(not_found)?;
         if patch.archived == Some(true) && before.running {
             return Err(in_progress());
         }
@@ -303,7 +305,7 @@ impl Chat {
     pub async fn delete_thread(&self, owner: &Owner, id: ThreadId) -> Result<(), Problem> {
         let inner = &self.0;
         let mut tx = inner.db.begin().await?;
-        if !threads::lock(&mut tx, owner.org, owner.user, id).await? {
+        if threads::lock(&mut tx, owner.org, owner.user, id).await?.is_none() {
             return Err(not_found());
         }
         if generations::find(&mut tx, owner.org, id).await?.is_some() {
@@ -419,7 +421,7 @@ impl Chat {
     /// `THREAD_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `CHAT_TURN_IN_PROGRESS`.
     pub async fn switch_version(&self, owner: &Owner, id: ThreadId, message: MessageId) -> Result<(), Problem> {
         let mut tx = self.0.db.begin().await?;
-        if !threads::lock(&mut tx, owner.org, owner.user, id).await? {
+        if threads::lock(&mut tx, owner.org, owner.user, id).await?.is_none() {
             return Err(not_found());
         }
         if generations::find(&mut tx, owner.org, id).await?.is_some() {

@@ -5,11 +5,13 @@ use std::sync::{Arc, PoisonError};
 use futures::stream::BoxStream;
 use secrecy::SecretString;
 use serde_json::json;
-use sqlx::PgConnection;
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, Postgres};
 use tale_core::ids::{CredentialId, OrgId};
 use tale_core::problem::{Code, Problem};
 use tokio_util::sync::CancellationToken;
 
+use crate::auto::{self, AutoInput, NoPick};
 use crate::credentials::{AuthMethod, Credential, allowlist_is_the_list, secret_context};
 use crate::definition::{Capabilities, ModelSpec, Pricing, Provider, ProviderKind, Purpose, Tier};
 use crate::secret::env_key;
@@ -110,6 +112,13 @@ impl Loaded {
     }
 }
 
+fn unknown() -> Problem {
+    Problem::new(
+        Code::ChatModelUnknown,
+        "This model is not available in this organization. Choose a model from the list.",
+    )
+}
+
 impl Models {
     /// The chat models that the organization can use now (CHT-32): those that an enabled credential
     /// serves, grouped by provider. The demo model is among them while it runs.
@@ -153,10 +162,7 @@ impl Models {
         model: &str,
         provider: Option<&str>,
     ) -> Result<ResolvedModel, Problem> {
-        // At once, on two connections: both precede the first token.
-        let (credentials, own) = tokio::try_join!(self.credentials_of(org), self.providers_of(org))?;
-        let mut conn = self.inner.pool.acquire().await?;
-        let loaded = self.assemble(&mut conn, org, credentials, own).await?;
+        let (mut conn, loaded) = self.load_at_once(org).await?;
         let serves = |one: &&Loaded| self.entries_of(one).any(|entry| entry.id == model);
         let one = match provider {
             Some(slug) => {
@@ -178,12 +184,7 @@ impl Models {
                 let serving: Vec<&Loaded> = loaded.iter().filter(serves).collect();
                 match serving.as_slice() {
                     [one] => *one,
-                    [] => {
-                        return Err(Problem::new(
-                            Code::ChatModelUnknown,
-                            "This model is not available in this organization. Choose a model from the list.",
-                        ));
-                    }
+                    [] => return Err(unknown()),
                     several => {
                         let slugs: Vec<&str> = several.iter().map(|one| one.provider.slug.as_str()).collect();
                         return Err(Problem::new(
@@ -195,15 +196,41 @@ impl Models {
                 }
             }
         };
-        let unknown = || {
-            Problem::new(
+        self.resolved(&mut conn, org, one, model).await
+    }
+
+    /// The model that the heuristic picks for a message (CHT-35), ready to be called.
+    ///
+    /// # Errors
+    /// `CHAT_MODEL_UNKNOWN` when there is none at all, `CHAT_MODEL_NO_VISION` when images are attached and
+    /// none reads them, `CREDENTIAL_ENV_MISSING`.
+    pub async fn resolve_auto(&self, org: OrgId, input: &AutoInput) -> Result<ResolvedModel, Problem> {
+        let (mut conn, loaded) = self.load_at_once(org).await?;
+        let entries: Vec<ModelEntry> = loaded.iter().flat_map(|one| self.entries_of(one)).collect();
+        let pick = auto::pick(&entries, input).map_err(|reason| match reason {
+            NoPick::NoVision => Problem::new(
+                Code::ChatModelNoVision,
+                "None of the models can see images. Remove the image, or add a model that can.",
+            ),
+            NoPick::NoModel => Problem::new(
                 Code::ChatModelUnknown,
-                "This model is not available in this organization. Choose a model from the list.",
-            )
-        };
+                "No AI provider is connected yet. Ask an administrator to add one under Settings > AI providers.",
+            ),
+        })?;
+        let one = loaded.iter().find(|one| one.provider.slug == pick.provider_slug).ok_or_else(unknown)?;
+        self.resolved(&mut conn, org, one, &pick.id).await
+    }
+
+    async fn resolved(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        one: &Loaded,
+        model: &str,
+    ) -> Result<ResolvedModel, Problem> {
         let spec = one.models.iter().find(|spec| spec.id == model).ok_or_else(unknown)?;
         let credential = one.serving(model);
-        let target = self.target(&mut conn, org, &one.provider, credential).await?;
+        let target = self.target(conn, org, &one.provider, credential).await?;
         Ok(ResolvedModel {
             provider_slug: one.provider.slug.clone(),
             provider_name: one.provider.display_name.clone(),
@@ -239,6 +266,14 @@ impl Models {
         let credentials = store::credentials::list(conn, org).await?;
         let own = store::providers::list(conn, org).await?;
         Ok(self.assemble(conn, org, credentials, own).await?)
+    }
+
+    /// [`Models::load`] with both reads at once, on two connections, because they precede the first token.
+    async fn load_at_once(&self, org: OrgId) -> Result<(PoolConnection<Postgres>, Vec<Loaded>), Problem> {
+        let (credentials, own) = tokio::try_join!(self.credentials_of(org), self.providers_of(org))?;
+        let mut conn = self.inner.pool.acquire().await?;
+        let loaded = self.assemble(&mut conn, org, credentials, own).await?;
+        Ok((conn, loaded))
     }
 
     async fn credentials_of(&self, org: OrgId) -> Result<Vec<Credential>, sqlx::Error> {

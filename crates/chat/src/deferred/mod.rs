@@ -131,7 +131,7 @@ impl Chat {
                 now,
             };
             threads::insert(&mut tx, &new).await?;
-        } else if !threads::lock(&mut tx, owner.org, owner.user, thread).await? {
+        } else if threads::lock(&mut tx, owner.org, owner.user, thread).await?.is_none() {
             return Err(not_found());
         }
         let row = threads::find(&mut tx, owner.org, owner.user, thread).await?.ok_or_else(not_found)?;
@@ -296,7 +296,7 @@ async fn locked(
     thread: ThreadId,
     id: DeferredSendId,
 ) -> Result<DeferredRow, Problem> {
-    if !threads::lock(conn, owner.org, owner.user, thread).await? {
+    if threads::lock(conn, owner.org, owner.user, thread).await?.is_none() {
         return Err(not_found());
     }
     deferred::find(conn, owner.org, thread, id).await?.ok_or_else(gone)

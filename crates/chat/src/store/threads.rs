@@ -47,7 +47,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewThread<'_>) -> sqlx
     Ok(())
 }
 
-/// The owner's chat, unless it is in the trash. `lock` holds the row until the transaction ends.
+/// The owner's chat, unless it is in the trash.
 pub(crate) async fn find(
     conn: &mut PgConnection,
     org: OrgId,
@@ -69,10 +69,25 @@ pub(crate) async fn find(
     .await
 }
 
-/// Locks the owner's chat, so that sends, deletes and archives of it happen one after another.
-pub(crate) async fn lock(conn: &mut PgConnection, org: OrgId, owner: UserId, id: ThreadId) -> sqlx::Result<bool> {
-    let found = sqlx::query(
-        "SELECT 1 FROM app.threads
+/// What a send must know of a chat whose row it holds.
+#[derive(Debug, Clone, Default, sqlx::FromRow)]
+pub(crate) struct Held {
+    pub active_leaf: Option<MessageId>,
+    pub archived: bool,
+    pub titled: bool,
+}
+
+/// Locks the owner's chat until the transaction ends, so that sends, deletes and archives of it happen
+/// one after another; nothing when it is not there or in the trash.
+pub(crate) async fn lock(
+    conn: &mut PgConnection,
+    org: OrgId,
+    owner: UserId,
+    id: ThreadId,
+) -> sqlx::Result<Option<Held>> {
+    sqlx::query_as(
+        "SELECT active_leaf, archived_at IS NOT NULL AS archived, title IS NOT NULL AS titled
+           FROM app.threads
           WHERE org_id = $1 AND id = $2 AND owner_user_id = $3 AND trashed_at IS NULL
             FOR UPDATE",
     )
@@ -80,8 +95,7 @@ pub(crate) async fn lock(conn: &mut PgConnection, org: OrgId, owner: UserId, id:
     .bind(id)
     .bind(owner)
     .fetch_optional(conn)
-    .await?;
-    Ok(found.is_some())
+    .await
 }
 
 pub(crate) struct ListFilter<'a> {

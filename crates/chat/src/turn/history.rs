@@ -14,6 +14,7 @@ use super::prompt::untrusted;
 use super::run::TurnPlan;
 use crate::parts::Part;
 use crate::service::Inner;
+use crate::store::messages::MessageRow;
 use crate::store::{deferred, messages, threads};
 
 /// An attached text up to this many characters goes into the conversation whole; of a longer one
@@ -23,18 +24,22 @@ const INLINE_CHARS: u64 = 24_000;
 /// Largest image handed to a vision model, in bytes.
 const MAX_IMAGE_BYTES: u64 = 20 << 20;
 
-/// The conversation before the reply, oldest first, one block per message.
-pub(crate) async fn load(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan) -> Result<Vec<Block>, Problem> {
-    let mut conn = chat.db.acquire().await?;
-    let rows = messages::path(&mut conn, turn.org, turn.thread, turn.message).await?;
-    drop(conn);
-    let attached = rows.iter().flat_map(|row| &row.parts.0).filter_map(|part| match part {
+/// The conversation that the reply continues, oldest first, one block per message: those before the
+/// question, and the question.
+pub(crate) async fn load(
+    chat: &Inner,
+    turn: &Arc<LiveTurn>,
+    plan: &TurnPlan,
+    before: Vec<MessageRow>,
+    question: &[Part],
+) -> Result<Vec<Block>, Problem> {
+    let attached = before.iter().flat_map(|row| &row.parts.0).chain(question).filter_map(|part| match part {
         Part::Attachment { file_id, .. } => Some(*file_id),
         _ => None,
     });
     let reach = Reach::chat(turn.org, Some(plan.user), attached);
-    let mut blocks = Vec::with_capacity(rows.len());
-    for row in rows.iter().filter(|row| row.id != turn.message) {
+    let mut blocks = Vec::with_capacity(before.len() + 1);
+    for row in &before {
         if is_reply(row) {
             let messages = assistant_messages(&row.parts.0, false);
             if !messages.is_empty() {
@@ -44,6 +49,7 @@ pub(crate) async fn load(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan) ->
             blocks.push(Block::new(vec![ChatMessage::User(user_parts(chat, &reach, plan, &row.parts.0).await?)]));
         }
     }
+    blocks.push(Block::new(vec![ChatMessage::User(user_parts(chat, &reach, plan, question).await?)]));
     Ok(blocks)
 }
 

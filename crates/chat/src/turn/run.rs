@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures::future::join_all;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
+use tale_core::Problem;
 use tale_core::ids::UserId;
 use tale_identity::Caller;
 use tale_models::ResolvedModel;
@@ -22,6 +23,7 @@ use super::settle::Ending;
 use super::tools::{Outcome, Toolbox, input_of, specs};
 use crate::parts::{Part, Status, TurnUsage};
 use crate::service::Inner;
+use crate::store::messages::MessageRow;
 
 /// Model calls per turn; the last one runs without tools (CHT-74).
 const MAX_ROUNDS: usize = 5;
@@ -41,12 +43,22 @@ pub(crate) struct TurnPlan {
     pub untitled: bool,
 }
 
+/// What a turn needs to begin and drops once the model is asked.
+pub(crate) struct Opening {
+    /// The messages before the question, oldest first.
+    pub before: Result<Vec<MessageRow>, Problem>,
+    /// The question.
+    pub question: Vec<Part>,
+    /// The person's own instructions.
+    pub personal: Option<String>,
+}
+
 /// Runs a turn to its end and stores it.
-pub(crate) async fn run(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPlan) {
+async fn run(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPlan, opening: Box<Opening>) {
     let started = std::time::Instant::now();
     let mut book = Book::default();
     let mut ending = match admitted(&chat, &turn).await {
-        Some(_slot) => answer(&chat, &turn, &plan, &mut book).await,
+        Some(_slot) => answer(&chat, &turn, &plan, opening, &mut book).await,
         None => Ending::cancelled(),
     };
     if ending.status == Status::Cancelled && chat.stop.is_cancelled() {
@@ -65,9 +77,9 @@ pub(crate) async fn run(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPlan) {
 }
 
 /// [`run`], with a panic turned into a failed reply: nothing may leave a turn without an end.
-pub(crate) async fn guarded(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPlan) {
+pub(crate) async fn guarded(chat: Arc<Inner>, turn: Arc<LiveTurn>, plan: TurnPlan, opening: Box<Opening>) {
     let user = plan.user;
-    let running = AssertUnwindSafe(run(chat.clone(), turn.clone(), plan)).catch_unwind();
+    let running = AssertUnwindSafe(run(chat.clone(), turn.clone(), plan, opening)).catch_unwind();
     if running.await.is_err() {
         tracing::error!(event = "turn.panicked", message = %turn.message, "a turn panicked");
         let ending = Ending::failed(
@@ -98,21 +110,19 @@ async fn admitted<'a>(chat: &'a Inner, turn: &LiveTurn) -> Option<tokio::sync::S
     }
 }
 
-async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, book: &mut Book) -> Ending {
+async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, opening: Box<Opening>, book: &mut Book) -> Ending {
+    let Opening { before, question, personal } = *opening;
     // What is only needed for a moment lives in boxes: a turn keeps its largest state for as long as
     // it streams.
-    let read =
-        Box::pin(async { tokio::try_join!(history::load(chat, turn, plan), chat.identity.preferences(&plan.caller)) });
+    let read = Box::pin(async { history::load(chat, turn, plan, before?, &question).await });
     let read = tokio::select! {
         () = turn.cancel.cancelled() => return Ending::cancelled(),
         read = read => read,
     };
-    let (mut history, preferences) = match read {
+    let mut history = match read {
         Ok(read) => read,
         Err(problem) => return Ending::failed(ModelErrorCode::Generic, problem.message.into_owned()),
     };
-    let on = preferences.instructions_enabled == Some(true) && !preferences.instructions.trim().is_empty();
-    let personal = on.then_some(preferences.instructions);
     let tools = plan.model.capabilities.tools;
     let system =
         system(&PromptFacts { personal: personal.as_deref(), locale: &plan.locale, now: chat.clock.now(), tools });
