@@ -200,9 +200,19 @@ impl Layout {
     pub(super) fn log_tail(&self) -> String {
         let text =
             std::fs::read(self.log()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().rev().take(5).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join(" | ")
+        end_of(&text)
     }
+}
+
+/// The last lines of a server's log; before them the one that names a full disk, when the latest start
+/// said so further up: what follows from it fills the end.
+fn end_of(log: &str) -> String {
+    let latest = log.rsplit_once("starting PostgreSQL").map_or(log, |(_, rest)| rest);
+    let mut lines: Vec<&str> = log.lines().rev().take(5).collect();
+    if !lines.iter().any(|line| says_disk_full(line)) {
+        lines.extend(latest.lines().rfind(|line| says_disk_full(line)));
+    }
+    lines.into_iter().rev().collect::<Vec<_>>().join(" | ")
 }
 
 /// Opens a file that only we may read.
@@ -325,6 +335,15 @@ pub(super) fn set_passwords(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_whatever_follows_from_it() {
+        let failed = "LOG:  starting PostgreSQL 18\nERROR:  could not write blocks: No space left on device\nHINT:  Check.\n\
+                      CONTEXT:  writing\nFATAL:  checkpoint request failed\nLOG:  one\nLOG:  two\nLOG:  three\n";
+        assert!(end_of(failed).starts_with("ERROR:  could not write blocks: No space left on device | CONTEXT"));
+        let later = format!("{failed}LOG:  starting PostgreSQL 18\nFATAL:  something else\n");
+        assert!(!says_disk_full(&end_of(&format!("{later}a\nb\nc\nd\n"))), "an earlier start's trouble is over");
+    }
 
     #[test]
     fn passwords_are_taken_whole_or_not_at_all() {
