@@ -15,6 +15,7 @@ const smallest = 1024;
 
 /** What the server writes into the page (`crates/http/src/web.rs`). */
 const head = `<meta name="tale-address" content="%tale.address%" />
+		<meta name="tale-stores" content="%tale.stores%" />
 		<meta name="tale-support" content="%tale.support%" />
 		`;
 

@@ -22,10 +22,11 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
+use tale_core::problem::Issue;
 use tale_orgfiles::{ConfigError, ConfigStore, FilePath, Scope};
 use url::Url;
 
-use crate::client::StoreConfig;
+use crate::store::StoreConfig;
 
 /// Where objects are.
 pub const CONNECTION: FilePath = FilePath("object-storage/connection.json");
@@ -145,6 +146,9 @@ pub enum ConnectionError {
         /// Where the keys should be.
         secrets: std::path::PathBuf,
     },
+    /// A value is not one of its kind; there is at least one.
+    #[error("`{}` {}", .0[0].path, .0[0].message)]
+    Issues(Vec<Issue>),
 }
 
 /// Brings the deployment's file in step with `environment` (`None` when the variables name no pair
@@ -200,22 +204,33 @@ impl Connection {
     /// What the client needs. `site_origins` are those of this deployment (DCF-91).
     #[must_use]
     pub fn store_config(&self, keys: Keys, site_origins: Vec<Url>) -> Option<StoreConfig> {
-        let endpoint = match &self.endpoint {
-            Some(endpoint) => endpoint.clone(),
-            None => aws_endpoint(&self.region)?,
-        };
-        Some(StoreConfig {
-            endpoint,
-            public_endpoint: self.public_endpoint.clone(),
-            site_origins,
-            region: self.region.clone(),
-            bucket: self.bucket.clone(),
-            prefix: self.prefix.clone().unwrap_or_default(),
-            path_style: self.force_path_style,
-            access_key: keys.access_key_id,
-            secret_key: keys.secret_access_key,
-        })
+        let prefix = self.prefix.clone().unwrap_or_default();
+        let style = self.force_path_style;
+        let config = store_config(&self.region, self.endpoint.as_ref(), &self.bucket, prefix, style, keys)?;
+        Some(StoreConfig { public_endpoint: self.public_endpoint.clone(), site_origins, ..config })
     }
+}
+
+/// A store that browsers reach where we do; `None` when nothing says where that is.
+pub(crate) fn store_config(
+    region: &str,
+    endpoint: Option<&Url>,
+    bucket: &str,
+    prefix: String,
+    path_style: bool,
+    keys: Keys,
+) -> Option<StoreConfig> {
+    Some(StoreConfig {
+        endpoint: endpoint.cloned().or_else(|| aws_endpoint(region))?,
+        public_endpoint: None,
+        site_origins: Vec::new(),
+        region: region.to_owned(),
+        bucket: bucket.to_owned(),
+        prefix,
+        path_style,
+        access_key: keys.access_key_id,
+        secret_key: keys.secret_access_key,
+    })
 }
 
 /// The regional address of AWS S3; `None` for a region that is no name.

@@ -1,8 +1,12 @@
-//! What can go wrong with stored bytes.
+//! Why stored bytes could not be had.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tale_core::net::HostRefused;
 use tale_core::problem::{Code, Problem};
+
+use crate::connection::ConnectionError;
 
 /// Why the store did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +31,12 @@ pub enum BlobError {
     /// The store could not be reached or the transfer broke off.
     #[error("the object store cannot be reached")]
     Unreachable(#[source] reqwest::Error),
+    /// The store's address is one that may not be called.
+    #[error("the object store's address is refused: {0}")]
+    Forbidden(HostRefused),
+    /// The files that name an organization's store are there and cannot be used.
+    #[error("the organization's object store cannot be used")]
+    Misconfigured(#[source] Arc<ConnectionError>),
     /// The bytes that were to be stored could not be read.
     #[error("the bytes to store could not be read")]
     Source(#[source] std::io::Error),
@@ -51,6 +61,16 @@ impl From<BlobError> for Problem {
                 "The object store has no space left. Nothing was stored; an administrator must free space.",
             )
             .because(error),
+            BlobError::Misconfigured(why) => Self::new(
+                Code::ObjectStoreMisconfigured,
+                "The settings of this organization's object storage cannot be used, so its files are out of reach. An owner or admin can correct them in Settings > Data residency.",
+            )
+            .because(why),
+            BlobError::Forbidden(refused) => Self::new(
+                Code::ObjectStoreMisconfigured,
+                "The address of this organization's object storage is not allowed on this deployment, so its files are out of reach. An owner or admin can correct it in Settings > Data residency.",
+            )
+            .because(refused),
             other => Self::new(
                 Code::ObjectStoreUnavailable,
                 "The object store cannot be used right now. Nothing was lost; try again in a moment.",

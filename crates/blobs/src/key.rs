@@ -42,10 +42,16 @@ impl BlobKey {
         &self.0
     }
 
+    /// The slug of the organization it belongs to.
+    #[must_use]
+    pub fn organization(&self) -> &str {
+        self.0.split_once('/').map_or("", |(slug, _)| slug)
+    }
+
     /// Whether the name lies in the namespace of the organization with `org_slug`.
     #[must_use]
     pub fn belongs_to(&self, org_slug: &str) -> bool {
-        self.0.split_once('/').is_some_and(|(slug, _)| slug == org_slug)
+        self.organization() == org_slug
     }
 }
 

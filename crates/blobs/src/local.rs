@@ -8,9 +8,9 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use s3s::{S3Error, S3ErrorCode};
 
-use crate::client::{BlobMeta, BlobStream};
 use crate::embedded::{Folder, Footer, Opened, open_object};
 use crate::error::BlobError;
+use crate::store::{BlobMeta, BlobStream};
 
 /// Bytes that are read in one step off the async threads: most files are smaller.
 const STEP_BYTES: u64 = 1 << 20;

@@ -13,6 +13,8 @@ use std::time::Duration;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
+use crate::problem::{Code, Problem};
+
 /// Which destinations are admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostPolicy {
@@ -199,12 +201,9 @@ impl Resolve for JudgingResolver {
     }
 }
 
-/// An HTTP client behind the guard. It follows no redirect and ignores proxy variables.
+/// The base of an HTTP client behind the guard. It follows no redirect and ignores proxy variables.
 /// Callers still call [`check_destination`] for each URL, which judges literal addresses.
-///
-/// # Errors
-/// When the TLS backend cannot start.
-pub fn guarded_client(policy: HostPolicy, connect_timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
+pub fn guarded_builder(policy: HostPolicy, connect_timeout: Duration) -> reqwest::ClientBuilder {
     install_tls_provider();
     reqwest::Client::builder()
         .dns_resolver(Arc::new(JudgingResolver { policy }))
@@ -214,7 +213,55 @@ pub fn guarded_client(policy: HostPolicy, connect_timeout: Duration) -> Result<r
         .tcp_nodelay(true)
         .pool_idle_timeout(Duration::from_secs(60))
         .user_agent(concat!("tale/", env!("CARGO_PKG_VERSION")))
-        .build()
+}
+
+/// [`guarded_builder`] as it is.
+///
+/// # Errors
+/// When the TLS backend cannot start.
+pub fn guarded_client(policy: HostPolicy, connect_timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
+    guarded_builder(policy, connect_timeout).build()
+}
+
+/// The guard's refusal, when it is why a request of a guarded client failed.
+#[must_use]
+pub fn refusal_in(error: &reqwest::Error) -> Option<&HostRefused> {
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        if let Some(refused) = inner.downcast_ref() {
+            return Some(refused);
+        }
+        cause = inner.source();
+    }
+    None
+}
+
+/// Judges a URL that a person entered in the field `path`, as a refusal for a client. The value is
+/// never repeated, because a secret may have been pasted into the wrong field.
+///
+/// # Errors
+/// `PRIVATE_HOST_BLOCKED` for a refused address, `INVALID_URL` for the rest.
+pub fn check_entered(path: &str, url: &Url, policy: HostPolicy) -> Result<(), Problem> {
+    let blocked = |text: String| Err(Problem::new(Code::PrivateHostBlocked, text));
+    match check_url(url, policy) {
+        Ok(()) => Ok(()),
+        Err(HostRefused::Private(_)) => blocked(format!(
+            "`{path}` is a private or loopback address. An administrator of the deployment can admit those with TALE_ALLOW_PRIVATE_PROVIDER_HOSTS=1."
+        )),
+        Err(HostRefused::Metadata(_)) => {
+            blocked(format!("`{path}` is the address of a cloud metadata service, which is never called."))
+        }
+        Err(HostRefused::NotHttp) => Err(invalid_url(path, "must be an http or https address with a host")),
+        Err(HostRefused::NeedsHttps(_)) => Err(invalid_url(path, "must use https, because its host is public")),
+        Err(HostRefused::Decorated) => Err(invalid_url(path, "must not carry a user name, a query or a fragment")),
+    }
+}
+
+/// The refusal of a text in the field `path` that is no address of the wanted kind.
+#[must_use]
+pub fn invalid_url(path: &str, why: &str) -> Problem {
+    Problem::new(Code::InvalidUrl, format!("`{path}` {why}."))
+        .with_data(serde_json::json!({ "issues": [{ "path": path, "message": why }] }))
 }
 
 /// Makes *ring* the process's TLS backend; later calls change nothing.

@@ -47,6 +47,8 @@ pub enum Topic {
     Providers,
     /// The embedding model and the state of the corpus under it.
     Embedding,
+    /// Where files are stored, and their move.
+    Storage,
     /// API keys.
     ApiKeys,
     /// The organization itself.

@@ -28,6 +28,7 @@ pub mod serve;
 pub mod session_copy;
 pub mod state;
 pub mod status;
+mod store_origins;
 mod unread;
 pub mod v1;
 pub mod web;
@@ -35,7 +36,8 @@ pub mod wire;
 
 pub use problem::HttpProblem;
 pub use serve::serve;
-pub use state::{App, AppParts, Shell, ShellParts, StoreOrigin};
+pub use state::{App, AppParts, Shell, ShellParts};
+pub use store_origins::StoreOrigins;
 
 use axum::Router;
 use axum::routing::get;

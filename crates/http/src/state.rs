@@ -20,6 +20,7 @@ use crate::listeners::Listeners;
 use crate::metrics::{Metrics, MetricsParts};
 use crate::rate::Limits;
 use crate::status::Status;
+use crate::store_origins::StoreOrigins;
 use crate::web::WebFiles;
 
 /// The services, shared by every handler. Cheap to clone.
@@ -91,7 +92,7 @@ impl App {
             role: parts.role,
             site: parts.site.clone(),
             web: parts.web.clone(),
-            store: StoreOrigin::Of(parts.blobs.clone()),
+            stores: StoreOrigins::Of { blobs: parts.blobs.clone(), identity: parts.identity.clone() },
             status: Status::of_stores(
                 parts.clock.clone(),
                 parts.database.clone(),
@@ -143,31 +144,11 @@ pub struct ShellParts {
     /// The web app's files.
     pub web: WebFiles,
     /// Where browsers exchange files.
-    pub store: StoreOrigin,
+    pub stores: StoreOrigins,
     /// The status report.
     pub status: Status,
     /// What the public pages of metrics ask for; nobody reads them without one.
     pub metrics_token: Option<SecretString>,
-}
-
-/// The origin that browsers exchange files with.
-#[derive(Clone)]
-pub enum StoreOrigin {
-    /// That of a store of this process.
-    Of(Blobs),
-    /// This one; empty for none.
-    Fixed(String),
-}
-
-impl StoreOrigin {
-    /// The origin, empty when there is none.
-    #[must_use]
-    pub fn text(&self) -> String {
-        match self {
-            Self::Of(blobs) => blobs.public_origin(),
-            Self::Fixed(origin) => origin.clone(),
-        }
-    }
 }
 
 impl Shell {

@@ -83,8 +83,9 @@ pub async fn serve(State(shell): State<Shell>, request: Request) -> Response {
     {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let origin = request_origin(&shell.site, request.headers(), request.extensions());
-    index(&shell, origin)
+    let (parts, _) = request.into_parts();
+    let stores = shell.stores.of_page(&shell.site, &parts).await.join(" ");
+    index(&shell, request_origin(&shell.site, &parts.headers, &parts.extensions), &stores)
 }
 
 fn file(web: &WebFiles, name: &str, headers: &HeaderMap) -> Option<Response> {
@@ -136,20 +137,19 @@ fn body_of(web: &WebFiles, name: &str, content: Cow<'static, [u8]>, headers: &He
 
 /// The app's page at one of the site's origins, with a content security policy that admits exactly
 /// its own inline scripts.
-fn index(shell: &Shell, origin: &Url) -> Response {
+fn index(shell: &Shell, origin: &Url, stores: &str) -> Response {
     let Some(page) = shell.web.get("index.html") else {
         return (StatusCode::NOT_FOUND, "The web app is not part of this build. Build it with `make build`.\n")
             .into_response();
     };
-    let page = filled(&String::from_utf8_lossy(&page), &shell.site, origin);
+    let page = filled(&String::from_utf8_lossy(&page), &shell.site, origin, stores);
     let hashes: String = inline_scripts(&page)
         .map(|script| format!(" 'sha256-{}'", STANDARD.encode(sha256(script.as_bytes()))))
         .collect();
-    // Uploads and downloads go to the object store's public address, which may be another origin.
-    let store = shell.store.text();
+    // Uploads and downloads go to object stores, which may be at other origins.
     let policy = format!(
-        "default-src 'self'; script-src 'self'{hashes}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: {store}; \
-         connect-src 'self' {store}; font-src 'self' data:; frame-src 'self' blob:; object-src 'none'; worker-src 'self' blob:; \
+        "default-src 'self'; script-src 'self'{hashes}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: {stores}; \
+         connect-src 'self' {stores}; font-src 'self' data:; frame-src 'self' blob:; object-src 'none'; worker-src 'self' blob:; \
          base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
     );
     let mut response = Body::from(page).into_response();
@@ -163,10 +163,11 @@ fn index(shell: &Shell, origin: &Url) -> Response {
 }
 
 /// The page with what only the server knows: the base path in its addresses, the address the browser
-/// is on, and where people find help. One build of the app serves every base path.
-fn filled(page: &str, site: &SiteSettings, origin: &Url) -> String {
+/// is on, the stores it may exchange files with, and where people find help. One build of the app serves every base path.
+fn filled(page: &str, site: &SiteSettings, origin: &Url, stores: &str) -> String {
     page.replace("%tale.base%", &site.base_path)
         .replace("%tale.address%", &quoted(&site.address_at(origin)))
+        .replace("%tale.stores%", &quoted(stores))
         .replace("%tale.support%", &quoted(site.support_url.as_str()))
 }
 
@@ -203,11 +204,11 @@ mod tests {
             base_path: "/app".into(),
             support_url: "https://help.example/?a=1&b=\"".parse().unwrap(),
         };
-        let page = r#"<script src="%tale.base%/boot.js"></script><meta content="%tale.address%"><meta content="%tale.support%"><script>base: "%tale.base%"</script>"#;
-        let filled = filled(page, &site, &site.additional[0]);
+        let page = r#"<script src="%tale.base%/boot.js"></script><meta content="%tale.address%"><meta content="%tale.stores%"><meta content="%tale.support%"><script>base: "%tale.base%"</script>"#;
+        let filled = filled(page, &site, &site.additional[0], "https://s3.example https://b.example");
         assert_eq!(
             filled,
-            r#"<script src="/app/boot.js"></script><meta content="https://a.example:8443/app"><meta content="https://help.example/?a=1&amp;b=%22"><script>base: "/app"</script>"#
+            r#"<script src="/app/boot.js"></script><meta content="https://a.example:8443/app"><meta content="https://s3.example https://b.example"><meta content="https://help.example/?a=1&amp;b=%22"><script>base: "/app"</script>"#
         );
         assert_eq!(inline_scripts(&filled).collect::<Vec<_>>(), [r#"base: "/app""#]);
     }

@@ -220,6 +220,16 @@ impl Identity {
         })
     }
 
+    /// The short names of the organizations that a person may enter, at most a hundred.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn organization_slugs(&self, user: UserId) -> Result<Vec<String>, Problem> {
+        let mut conn = self.0.db.acquire().await?;
+        let all = store::organizations::of_user(&mut conn, user).await?;
+        Ok(all.into_iter().filter(|org| org.role != Role::Disabled).map(|org| org.slug).take(100).collect())
+    }
+
     /// The person's own account.
     ///
     /// # Errors

@@ -118,7 +118,10 @@ impl From<Problem> for JobError {
     /// An outage is waited for, faults and "later" may pass, a refusal stays one.
     fn from(problem: Problem) -> Self {
         let code = problem.code.text();
-        if matches!(problem.code, Code::DatabaseUnavailable | Code::ObjectStoreUnavailable) {
+        if matches!(
+            problem.code,
+            Code::DatabaseUnavailable | Code::ObjectStoreUnavailable | Code::ObjectStoreMisconfigured
+        ) {
             Self::Away { code, message: problem.message }
         } else if problem.status() >= 500 || problem.status() == 429 {
             Self::Retry { code, message: problem.message, after: problem.retry_after }

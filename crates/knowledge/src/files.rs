@@ -170,7 +170,8 @@ impl Knowledge {
         file_type::check_admitted(&file_name)?;
         let content_type = file_type::clean_type(&upload.content_type, &file_name);
         let key = BlobKey::fresh(&caller.org_slug).map_err(Problem::internal)?;
-        let request = self.blobs().presign_put(&key, &content_type, size, upload.origin.as_deref(), UPLOAD_VALID)?;
+        let request =
+            self.blobs().presign_put(&key, &content_type, size, upload.origin.as_deref(), UPLOAD_VALID).await?;
         let now = self.clock().now();
         let file_id = FileId::new();
         let mut conn = self.app().acquire().await?;

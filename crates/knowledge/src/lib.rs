@@ -4,7 +4,7 @@
 //!   [`attachments`]: chat uploads that a message waits for.
 //! - [`indexing`]: from stored bytes to searchable passages, in background jobs.
 //! - [`search`]: hybrid search by words ([`keyword`]) and by meaning ([`dense`]).
-//! - [`purge`]: removing for good.
+//! - [`purge`]: removing for good; [`storage`]: a bucket of the organization's own.
 //!
 //! Visibility is decided by the app database; the knowledge database holds passages that can be
 //! made anew from the stored bytes at any time (KB-14).
@@ -28,6 +28,7 @@ mod query_vector;
 pub mod reach;
 pub mod search;
 mod service;
+pub mod storage;
 mod store;
 pub mod transcriber;
 

@@ -19,6 +19,7 @@ use crate::indexing::{self, EmbedFile, IndexFile, Watch};
 use crate::keyword::Keyword;
 use crate::purge::Sweep;
 use crate::search::Searcher;
+use crate::storage::MoveFiles;
 use crate::store::{corpus, files};
 use crate::transcriber::Transcriber;
 
@@ -111,6 +112,7 @@ impl Knowledge {
             .register::<IndexFile>(Arc::clone(&context))
             .register::<EmbedFile>(Arc::clone(&context))
             .register::<Watch>(Arc::clone(&context))
+            .register::<MoveFiles>(Arc::clone(&context))
             .register::<Sweep>(context)
             .every(WATCH_EVERY, Watch {})
             .every(SWEEP_EVERY, Sweep {})

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
-use tale_core::net::{HostPolicy, HostRefused, check_url};
-use tale_core::problem::{Code, Issue, Problem};
+use tale_core::net::{HostPolicy, check_entered, invalid_url};
+use tale_core::problem::{Issue, Problem};
 use url::Url;
 
 use crate::extra_body::ExtraBody;
@@ -358,28 +358,15 @@ pub(crate) fn readable_name(path: &str, text: &str) -> Result<String, Issue> {
 /// Parses and judges a base URL (MOD-6, MOD-7, MOD-21): literal forms now, names at each call.
 ///
 /// # Errors
-/// [`Code::PrivateHostBlocked`] for a refused address, [`Code::InvalidUrl`] for the rest. The
+/// `PRIVATE_HOST_BLOCKED` for a refused address, `INVALID_URL` for the rest. The
 /// value is never repeated, because a key may have been pasted into the wrong field (MOD-5).
 pub(crate) fn base_url(path: &str, text: &str, policy: HostPolicy) -> Result<Url, Problem> {
-    let invalid = |why: &str| {
-        Problem::new(Code::InvalidUrl, format!("`{path}` {why}."))
-            .with_data(serde_json::json!({ "issues": [{ "path": path, "message": why }] }))
-    };
     if text.len() > 2_000 {
-        return Err(invalid("must have at most 2000 characters"));
+        return Err(invalid_url(path, "must have at most 2000 characters"));
     }
     let mut url = Url::parse(text.trim())
-        .map_err(|_| invalid("must be a complete address such as https://api.example.com/v1"))?;
-    check_url(&url, policy).map_err(|refused| match refused {
-        HostRefused::Private(_) => Problem::new(
-            Code::PrivateHostBlocked,
-            format!("`{path}` is a private or loopback address. An administrator of the deployment can admit those with TALE_ALLOW_PRIVATE_PROVIDER_HOSTS=1."),
-        ),
-        HostRefused::Metadata(_) => Problem::new(Code::PrivateHostBlocked, format!("`{path}` is the address of a cloud metadata service, which is never called.")),
-        HostRefused::NotHttp => invalid("must be an http or https address with a host"),
-        HostRefused::NeedsHttps(_) => invalid("must use https, because its host is public"),
-        HostRefused::Decorated => invalid("must not carry a user name, a query or a fragment"),
-    })?;
+        .map_err(|_| invalid_url(path, "must be a complete address such as https://api.example.com/v1"))?;
+    check_entered(path, &url, policy)?;
     let path_text = url.path().trim_end_matches('/').to_owned();
     url.set_path(&path_text);
     Ok(url)
@@ -437,6 +424,8 @@ pub(crate) fn check_model_id(id: &str) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use tale_core::Code;
+
     use super::*;
 
     #[test]

@@ -1,11 +1,13 @@
-//! The deployment's object store, as the file says that follows the environment.
+//! The deployment's object store, as the file says that follows the environment, and beside it the
+//! buckets of organizations.
 
 use std::path::Path;
 
 use tale_blobs::connection::{Connection, Keys, Outcome, reconcile};
 use tale_blobs::embedded::EmbeddedStore;
-use tale_blobs::{Blobs, StoreConfig};
+use tale_blobs::{Blobs, Organizations, StoreConfig};
 use tale_core::clock::SharedClock;
+use tale_core::net::HostPolicy;
 use tale_env::Settings;
 use tale_orgfiles::{AgeKeys, ConfigStore};
 
@@ -19,7 +21,7 @@ pub(crate) fn config_store(settings: &Settings, data_dir: &Path) -> Result<Confi
     Ok(ConfigStore::new(&directory, keys))
 }
 
-/// The store to use. `private` is a store of this process: where it is changes with every start, so
+/// The stores to use. `private` is a store of this process: where it is changes with every start, so
 /// no file names it.
 pub(crate) async fn open(
     settings: &Settings,
@@ -47,17 +49,25 @@ pub(crate) async fn open(
         }
         chosen
     };
-    match chosen {
+    let organizations =
+        Organizations::new(files.clone(), host_policy(settings), clock.clone()).map_err(StartError::other)?;
+    let blobs = match chosen {
         Some((connection, keys)) => {
             let config = client(&connection, keys, settings)?;
             match private {
                 Some(store) => Blobs::beside(config, clock, store),
                 None => Blobs::new(config, clock),
             }
-            .map_err(StartError::other)
+            .map_err(StartError::other)?
         }
-        None => Ok(Blobs::unconfigured()),
-    }
+        None => Blobs::unconfigured(),
+    };
+    Ok(blobs.with_organizations(organizations))
+}
+
+/// Which addresses that people name may be called.
+pub(crate) fn host_policy(settings: &Settings) -> HostPolicy {
+    if settings.allow_private_provider_hosts { HostPolicy::PrivateAllowed } else { HostPolicy::PublicOnly }
 }
 
 fn client(connection: &Connection, keys: Keys, settings: &Settings) -> Result<StoreConfig, StartError> {

@@ -21,7 +21,6 @@ use tale_chat::{Chat, ChatConfig, WebAccess};
 use tale_core::SystemClock;
 use tale_core::clock::SharedClock;
 use tale_core::crypto::FieldCipher;
-use tale_core::net::HostPolicy;
 use tale_core::page::CursorSigner;
 use tale_db::hints::HintHub;
 use tale_env::EnvProblems;
@@ -209,13 +208,11 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let previous = settings.secrets.encryption_previous_hex.iter().map(ExposeSecret::expose_secret);
     let cipher =
         FieldCipher::from_hex(settings.secrets.encryption_hex.expose_secret(), previous).map_err(StartError::other)?;
-    let host_policy =
-        if settings.allow_private_provider_hosts { HostPolicy::PrivateAllowed } else { HostPolicy::PublicOnly };
     let models = Models::new(ModelsConfig {
         pool: app_db.clone(),
         clock: clock.clone(),
         cipher,
-        host_policy,
+        host_policy: object_store::host_policy(&settings),
         env: parts.env,
         demo_base: demo.clone(),
         limits: WireLimits::default(),

@@ -8,7 +8,7 @@ use tale_env::{Environment, PlatformSettings, Role};
 use tale_http::serve::Stop;
 use tale_http::status::Status;
 use tale_http::web::WebFiles;
-use tale_http::{Shell, ShellParts, StoreOrigin};
+use tale_http::{Shell, ShellParts, StoreOrigins};
 use tokio_util::sync::CancellationToken;
 
 use crate::configuration;
@@ -23,13 +23,14 @@ pub(crate) async fn serve(env: &Environment, port: Option<u16>, stop: Cancellati
     let settings = PlatformSettings::from_env(env).map_err(StartError::Settings)?;
     let listener = platform::bind_all(port.unwrap_or(settings.port)).await?;
     let address = listener.local_addr().map_err(StartError::other)?;
+    let backend = settings.backend.clone();
     let status = Status::of_backend(Arc::new(SystemClock), settings.backend).map_err(StartError::other)?;
     let store = settings.store.map(|store| store.origin().ascii_serialization()).unwrap_or_default();
     let shell = Shell::new(ShellParts {
         role: Role::Platform.name(),
         site: settings.site.clone(),
         web: settings.web_dir.map_or(WebFiles::Embedded, WebFiles::Directory),
-        store: StoreOrigin::Fixed(store),
+        stores: StoreOrigins::of_backend(store, backend).map_err(StartError::other)?,
         status,
         metrics_token: settings.metrics_token,
     });

@@ -19,7 +19,7 @@ function binary(): string {
 	return found;
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
 	return new Promise((done, failed) => {
 		const server = createServer().once('error', failed);
 		server.listen(0, '127.0.0.1', () => {

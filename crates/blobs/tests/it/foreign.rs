@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tale_blobs::check::CheckError;
 use tale_blobs::{BlobError, BlobKey, Blobs, StoreConfig};
 use tale_core::clock::SystemClock;
 use url::Url;
@@ -125,11 +126,11 @@ async fn objects_and_signed_uploads_work_on_a_store_that_is_not_ours() {
 
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let upload = BlobKey::fresh("acme").unwrap();
-    let signed = blobs.presign_put(&upload, "text/plain", 5, None, Duration::from_secs(60)).unwrap();
+    let signed = blobs.presign_put(&upload, "text/plain", 5, None, Duration::from_secs(60)).await.unwrap();
     let put = |body: &'static str| http.put(signed.url.clone()).header("content-type", "text/plain").body(body).send();
     assert!(!put("hello!").await.unwrap().status().is_success(), "one byte more than signed");
     assert!(put("hello").await.unwrap().status().is_success());
-    let link = blobs.presign_get(&upload, None, Duration::from_secs(60)).unwrap();
+    let link = blobs.presign_get(&upload, None, Duration::from_secs(60)).await.unwrap();
     assert_eq!(http.get(link).send().await.unwrap().text().await.unwrap(), "hello");
 
     blobs.delete(&key).await.unwrap();
@@ -141,6 +142,14 @@ async fn objects_and_signed_uploads_work_on_a_store_that_is_not_ours() {
     limited.ensure_bucket().await.unwrap();
     limited.put_bytes(&key, "text/plain", Bytes::from_static(b"ours")).await.unwrap();
     assert_eq!(limited.get_bytes(&key, 10).await.unwrap(), "ours");
+    // As the bucket of an organization: tried out with no more rights than that, and told from the
+    // deployment's own, which other keys open.
+    let default = store.blobs("deployment", "tale", "secret");
+    default.ensure_bucket().await.unwrap();
+    let own = limited.default_store().unwrap();
+    own.check("acme", default.default_store()).await.unwrap();
+    let same = own.check("acme", blobs.default_store()).await;
+    assert!(matches!(same, Err(CheckError::SameBucket)), "{same:?}");
     let elsewhere = store.blobs("missing", "limited", "secret2");
     let refused = match elsewhere.ensure_bucket().await {
         // What a store tells somebody without rights about a bucket that is absent differs.

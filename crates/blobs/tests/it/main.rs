@@ -5,6 +5,7 @@
 
 mod connection;
 mod foreign;
+mod organization;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use tale_blobs::embedded::{self, Running};
-use tale_blobs::{BlobError, BlobKey, Blobs, StoreConfig};
+use tale_blobs::{BlobError, BlobKey, Blobs, Store, StoreConfig};
 use tale_core::clock::SystemClock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -118,7 +119,7 @@ async fn a_damaged_object_is_no_object() {
 async fn an_upload_url_admits_exactly_the_declared_size_and_type() {
     let world = world().await;
     let key = BlobKey::fresh("acme").unwrap();
-    let signed = world.blobs.presign_put(&key, "text/plain", 5, None, Duration::from_secs(60)).unwrap();
+    let signed = world.blobs.presign_put(&key, "text/plain", 5, None, Duration::from_secs(60)).await.unwrap();
     let put = |body: &'static str, content_type: &'static str| {
         world.http.put(signed.url.clone()).header("content-type", content_type).body(body).send()
     };
@@ -147,7 +148,7 @@ async fn a_read_url_serves_ranges_and_never_a_page_of_the_site() {
     let world = world().await;
     let key = BlobKey::fresh("acme").unwrap();
     world.blobs.put_bytes(&key, "text/html", Bytes::from_static(b"<script>1</script>")).await.unwrap();
-    let url = world.blobs.presign_get(&key, None, Duration::from_secs(60)).unwrap();
+    let url = world.blobs.presign_get(&key, None, Duration::from_secs(60)).await.unwrap();
     let answer = world.http.get(url).header("range", "bytes=1-6").send().await.unwrap();
     assert_eq!(answer.status(), 206);
     assert_eq!(answer.headers()["content-range"], "bytes 1-6/18");
@@ -159,7 +160,7 @@ async fn a_read_url_serves_ranges_and_never_a_page_of_the_site() {
 async fn an_upload_that_breaks_off_leaves_nothing() {
     let world = world().await;
     let key = BlobKey::fresh("acme").unwrap();
-    let signed = world.blobs.presign_put(&key, "text/plain", 1_000_000, None, Duration::from_secs(60)).unwrap();
+    let signed = world.blobs.presign_put(&key, "text/plain", 1_000_000, None, Duration::from_secs(60)).await.unwrap();
     let url = &signed.url;
     let address = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
     let mut socket = tokio::net::TcpStream::connect(&address).await.unwrap();
@@ -249,13 +250,8 @@ async fn upload_urls_are_signed_for_the_origin_the_browser_is_on() {
     };
     let key = BlobKey::fresh("acme").unwrap();
     let host = |public: &str, origin: Option<&str>| {
-        let blobs = Blobs::new(config(public), Arc::new(SystemClock)).unwrap();
-        blobs
-            .presign_put(&key, "text/plain", 1, origin, Duration::from_secs(60))
-            .unwrap()
-            .url
-            .origin()
-            .ascii_serialization()
+        let store = Store::new(config(public), Arc::new(SystemClock)).unwrap();
+        store.presign_put(&key, "text/plain", 1, origin, Duration::from_secs(60)).url.origin().ascii_serialization()
     };
     assert_eq!(host("https://tale.example", Some("https://intern.example:8443")), "https://intern.example:8443");
     assert_eq!(host("https://tale.example", Some("https://evil.example")), "https://tale.example");

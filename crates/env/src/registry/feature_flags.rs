@@ -24,9 +24,9 @@ pub const TALE_ALLOW_PRIVATE_PROVIDER_HOSTS: Var = v(
     Kind::Flag("1"),
 )
 .help(
-    "Admits model providers on private and loopback addresses. Addresses of cloud metadata stay refused.",
-    "Lässt Modellanbieter auf privaten und Loopback-Adressen zu. Adressen von Cloud-Metadaten bleiben abgelehnt.",
-    "Admet des fournisseurs de modèles sur des adresses privées et de bouclage. Les adresses de métadonnées cloud restent refusées.",
+    "Admits model providers and buckets of organizations on private and loopback addresses. Addresses of cloud metadata stay refused.",
+    "Lässt Modellanbieter und Buckets von Organisationen auf privaten und Loopback-Adressen zu. Adressen von Cloud-Metadaten bleiben abgelehnt.",
+    "Admet des fournisseurs de modèles et des buckets d’organisations sur des adresses privées et de bouclage. Les adresses de métadonnées cloud restent refusées.",
 );
 
 /// `TALE_ALLOW_OPEN_SIGN_UP`.
@@ -51,9 +51,9 @@ pub const TALE_CONFIG_DIR: Var = v("TALE_CONFIG_DIR", BACKEND, Kind::Directory)
     .derived("`config` in TALE_DATA_DIR", "`config` in TALE_DATA_DIR", "`config` dans TALE_DATA_DIR")
     .example("/app/data")
     .help(
-        "Root of the configuration files that operators may edit: one folder `default` for the deployment.",
-        "Wurzel der Konfigurationsdateien, die Betreiber bearbeiten dürfen: ein Ordner `default` für die Installation.",
-        "Racine des fichiers de configuration que les exploitants peuvent modifier : un dossier `default` pour l’installation.",
+        "Root of the configuration files that operators may edit: one folder `default` for the deployment and one per organization. All backend processes share it.",
+        "Wurzel der Konfigurationsdateien, die Betreiber bearbeiten dürfen: ein Ordner `default` für die Installation und einer je Organisation. Alle Backend-Prozesse teilen sie.",
+        "Racine des fichiers de configuration que les exploitants peuvent modifier : un dossier `default` pour l’installation et un par organisation. Tous les processus backend la partagent.",
     );
 
 /// `TRUSTED_SECRET_HEADER`.

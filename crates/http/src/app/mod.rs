@@ -11,6 +11,7 @@ pub mod documents;
 pub mod embedding;
 pub mod events;
 pub mod members;
+pub mod object_storage;
 pub mod organizations;
 pub mod permissions;
 pub mod preferences;
@@ -37,6 +38,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(preferences::router())
         .merge(providers::router())
         .merge(embedding::router())
+        .merge(object_storage::router())
         .merge(transcription::router())
         .merge(session::router())
         .merge(chat::router())

@@ -29,7 +29,7 @@ const METHODS: [&str; 17] = [
 const STATUSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Classes of the doors, longer ones before those they begin with.
-const BACKEND: [&str; 35] = [
+const BACKEND: [&str; 36] = [
     "/api/app/account",
     "/api/app/api-keys",
     "/api/app/catalogs",
@@ -39,6 +39,7 @@ const BACKEND: [&str; 35] = [
     "/api/app/files",
     "/api/app/knowledge",
     "/api/app/members",
+    "/api/app/object-storage",
     "/api/app/organizations",
     "/api/app/permissions",
     "/api/app/preferences",

@@ -11,6 +11,7 @@ mod edge;
 mod events;
 mod identity;
 mod metrics;
+mod object_storage;
 mod origins;
 mod providers;
 mod rights;

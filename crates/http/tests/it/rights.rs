@@ -40,7 +40,8 @@ fn needs(method: &str, path: &str) -> Needs {
         | "/api/auth/sign-in/email"
         | "/api/trusted-headers/authenticate"
         | "/api/auth/sign-up/email" => Needs::Nothing,
-        "/api/auth/sign-out" | "organizations" => Needs::Session,
+        "/api/auth/sign-out" | "organizations" | "object-storage/origins" => Needs::Session,
+        rest if rest.starts_with("object-storage") => Needs::Right(OrganizationManage),
         rest if rest.starts_with("account") => Needs::Session,
         "organizations/{id}" => Needs::Right(OrganizationManage),
         rest if rest.starts_with("trusted-headers") => Needs::Right(OrganizationManage),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tale_blobs::embedded::{self, Running};
-use tale_blobs::{Blobs, StoreConfig};
+use tale_blobs::{Blobs, Organizations, StoreConfig};
 use tale_chat::{Chat, ChatConfig, WebAccess};
 use tale_core::clock::SystemClock;
 use tale_core::crypto::FieldCipher;
@@ -23,6 +23,7 @@ use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, P
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{Models, ModelsConfig};
+use tale_orgfiles::{AgeKeys, ConfigStore};
 use tale_testkit::TestDb;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -111,6 +112,9 @@ impl World {
         )
         .unwrap();
         blobs.ensure_bucket().await.unwrap();
+        let files = ConfigStore::new(&folder.path().join("config"), AgeKeys::load(None, None).unwrap());
+        let organizations = Organizations::new(files, HostPolicy::PrivateAllowed, Arc::new(SystemClock)).unwrap();
+        let blobs = blobs.with_organizations(organizations);
         let cost = HashCost { memory_kib: 64, passes: 1, lanes: 1, concurrent: 4, waiting: 64 };
         let identity =
             Identity::new(db.app.clone(), clock.clone(), IdentityConfig { hash_cost: cost, ..config }).unwrap();

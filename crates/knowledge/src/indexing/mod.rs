@@ -50,7 +50,9 @@ fn chunk_id(file: FileId, content_hash: &str, chunker_version: i32, ordinal: u32
 }
 
 /// Between two steps: says when to stop, and proves now and then that the lease is still held.
-fn renewed<'a>(lease: &'a Lease) -> impl Fn() -> futures::future::BoxFuture<'a, Result<(), JobError>> + Send + Sync {
+pub(crate) fn renewed<'a>(
+    lease: &'a Lease,
+) -> impl Fn() -> futures::future::BoxFuture<'a, Result<(), JobError>> + Send + Sync {
     let renewals = Mutex::new(Instant::now());
     move || {
         let due = {

@@ -141,7 +141,9 @@ impl From<BlobError> for ReadError {
 impl From<Problem> for ReadError {
     fn from(problem: Problem) -> Self {
         match problem.code {
-            Code::DatabaseUnavailable | Code::ObjectStoreUnavailable => Self::Away(problem),
+            Code::DatabaseUnavailable | Code::ObjectStoreUnavailable | Code::ObjectStoreMisconfigured => {
+                Self::Away(problem)
+            }
             _ => Self::Failed(problem.into()),
         }
     }

@@ -4,5 +4,6 @@ pub(crate) mod corpus;
 pub(crate) mod documents;
 pub(crate) mod files;
 pub(crate) mod keyword;
+pub(crate) mod moves;
 pub(crate) mod search;
 pub(crate) mod transcripts;

@@ -8,5 +8,6 @@ mod library;
 mod recordings;
 mod removal;
 mod search;
+mod storage;
 mod uploads;
 mod world;

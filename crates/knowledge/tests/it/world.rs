@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tale_blobs::embedded::{self, Running};
-use tale_blobs::{Blobs, StoreConfig};
+use tale_blobs::{Blobs, Organizations, StoreConfig};
 use tale_core::clock::{Clock, SystemClock};
 use tale_core::ids::{DocumentId, FileId, OrgId, SessionId, UserId};
+use tale_core::net::HostPolicy;
 use tale_core::{ManualClock, Problem};
 use tale_extract::ExtractProgram;
 use tale_identity::{Caller, Role, Via};
@@ -18,6 +19,7 @@ use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, P
 use tale_knowledge::files::{NewUpload, Purpose};
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
+use tale_orgfiles::{AgeKeys, ConfigStore};
 use tale_testkit::TestDb;
 
 /// An embedding model whose vectors count letters, and which fails on demand.
@@ -106,6 +108,9 @@ pub async fn world() -> World {
     };
     let blobs = Blobs::new(config, Arc::new(SystemClock)).unwrap();
     blobs.ensure_bucket().await.unwrap();
+    let files = ConfigStore::new(&folder.path().join("config"), AgeKeys::load(None, None).unwrap());
+    let organizations = Organizations::new(files, HostPolicy::PrivateAllowed, Arc::new(SystemClock)).unwrap();
+    let blobs = blobs.with_organizations(organizations);
     let clock = Arc::new(ManualClock::new(SystemClock.now()));
     let embedder = Arc::new(FakeEmbedder::default());
     let keyword = Keyword::new(KeywordParts {

@@ -8,7 +8,7 @@ use futures::stream::{self, BoxStream, StreamExt};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use secrecy::ExposeSecret;
 use serde_json::Value;
-use tale_core::net::{HostPolicy, HostRefused, check_destination, guarded_client};
+use tale_core::net::{HostPolicy, HostRefused, check_destination, guarded_client, refusal_in};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -333,12 +333,12 @@ fn host_refused(refused: &HostRefused) -> ModelError {
 
 /// A transport fault. `under_way` = the answer had begun.
 fn unreachable(error: &reqwest::Error, under_way: bool) -> ModelError {
+    if let Some(refused) = refusal_in(error) {
+        return host_refused(refused);
+    }
     let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
     let mut last = None;
     while let Some(inner) = cause {
-        if let Some(refused) = inner.downcast_ref::<HostRefused>() {
-            return host_refused(refused);
-        }
         last = Some(inner.to_string());
         cause = inner.source();
     }

@@ -31,3 +31,6 @@ export type SendRequest = Schemas['SendRequest'];
 export type ThreadPage = Schemas['ThreadPage'];
 export type TranscriptionSettings = Schemas['TranscriptionSettings'];
 export type AttachmentStatus = Schemas['AttachmentStatus'];
+export type ObjectStorage = Schemas['ObjectStorage'];
+export type ObjectStorageForm = Schemas['ObjectStorageForm'];
+export type ObjectStorageMove = Schemas['ObjectStorageMove'];

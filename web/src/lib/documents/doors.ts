@@ -4,6 +4,7 @@ import { toProblem } from '#lib/api/problem.ts';
 import { formatNumber } from '#lib/i18n/format.ts';
 import { problemText } from '#lib/i18n/problems.ts';
 import { m } from '#lib/paraglide/messages.js';
+import { admitsStore } from '#lib/shell/site.ts';
 import { extensionOf } from './kinds.ts';
 import { putFile, TransferError, type Ticket } from './transfer.ts';
 import { MAX_FILE_BYTES, type UploadDoors, type UploadFailure } from './uploads.svelte.ts';
@@ -15,6 +16,13 @@ const BY_EXTENSION: Record<string, string> = {
 	json: 'application/json',
 	yaml: 'application/yaml',
 	yml: 'application/yaml'
+};
+
+const TRANSFER_CODES = {
+	network: 'UPLOAD_NETWORK',
+	'unknown-store': 'UPLOAD_RELOAD',
+	refused: 'UPLOAD_REFUSED',
+	aborted: 'UPLOAD_REFUSED'
 };
 
 export function mediaTypeOf(file: File): string {
@@ -34,11 +42,14 @@ export function uploadDoors<Result>(
 					body: { fileName: file.name, contentType: mediaTypeOf(file), size: file.size, purpose }
 				})
 			),
-		put: putFile,
+		put: (ticket, file, onProgress, signal) =>
+			admitsStore(new URL(ticket.url).origin)
+				? putFile(ticket, file, onProgress, signal)
+				: Promise.reject(new TransferError('unknown-store')),
 		finish,
 		explain(cause): UploadFailure {
 			if (cause instanceof TransferError) {
-				return { code: cause.reason === 'network' ? 'UPLOAD_NETWORK' : 'UPLOAD_REFUSED' };
+				return { code: TRANSFER_CODES[cause.reason] };
 			}
 			const problem = toProblem(cause);
 			return { code: problem.code, message: problemText(problem), requestId: problem.requestId ?? undefined };
@@ -63,6 +74,8 @@ export function uploadFailureText(failure: UploadFailure, size: number): string 
 			return m.documents_upload_too_large({ size: limitText(size + 524_287), limit: limitText(MAX_FILE_BYTES) });
 		case 'UPLOAD_NETWORK':
 			return m.documents_upload_network();
+		case 'UPLOAD_RELOAD':
+			return m.documents_upload_reload();
 		case 'UPLOAD_REFUSED':
 			return m.documents_upload_refused();
 		case 'UNSUPPORTED_FILE_TYPE':

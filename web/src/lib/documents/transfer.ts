@@ -8,12 +8,17 @@ export interface Ticket {
 	headers: Record<string, string>;
 }
 
-/** Why a transfer ended early. `aborted` is ours; `network` had no answer; `refused` carries the store's status. */
+/**
+ * Why a transfer ended early. `aborted` is ours; `network` had no answer; `refused` carries the store's status;
+ * `unknown-store`: this page was loaded before the organization's files went to that store.
+ */
+type TransferFailure = 'aborted' | 'network' | 'refused' | 'unknown-store';
+
 export class TransferError extends Error {
-	readonly reason: 'aborted' | 'network' | 'refused';
+	readonly reason: TransferFailure;
 	readonly status: number;
 
-	constructor(reason: 'aborted' | 'network' | 'refused', status = 0) {
+	constructor(reason: TransferFailure, status = 0) {
 		super(reason);
 		this.reason = reason;
 		this.status = status;

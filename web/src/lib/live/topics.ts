@@ -24,6 +24,8 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 			return [org('providers'), org('composer'), org('embedding'), org('transcription')];
 		case 'embedding':
 			return [org('embedding'), org('composer'), org('documents')];
+		case 'storage':
+			return [org('storage')];
 		case 'apiKeys':
 			return [org('apiKeys')];
 		case 'organization':

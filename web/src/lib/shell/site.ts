@@ -24,3 +24,12 @@ export function supportHref(orgId?: string): string {
 	}
 	return url.href;
 }
+
+/**
+ * Whether this page may exchange files with the object store at `origin`. The server says so once, when the page is
+ * loaded: a bucket that was connected later needs another load.
+ */
+export function admitsStore(origin: string): boolean {
+	const admitted = document.querySelector<HTMLMetaElement>('meta[name="tale-stores"]')?.content;
+	return admitted === undefined || origin === location.origin || admitted.split(' ').includes(origin);
+}

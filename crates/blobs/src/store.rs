@@ -1,4 +1,4 @@
-//! The client of an S3-compatible object store.
+//! The client of one S3-compatible object store.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -10,6 +10,7 @@ use futures::{Stream, StreamExt, TryStreamExt};
 use reqwest::{Method, StatusCode};
 use secrecy::SecretString;
 use tale_core::clock::SharedClock;
+use tale_core::net::{HostPolicy, check_destination, guarded_builder, refusal_in};
 use url::Url;
 
 use crate::embedded::{EmbeddedStore, Folder};
@@ -83,44 +84,51 @@ pub struct SignedRequest {
     pub headers: Vec<(&'static str, String)>,
 }
 
-struct Store {
+struct Inner {
     config: StoreConfig,
     signer: Signer,
     http: reqwest::Client,
     clock: SharedClock,
+    /// Judges literal addresses at each request; the operator's own store is not judged.
+    policy: Option<HostPolicy>,
     /// The store's folder, when this process runs the store.
-    own: Option<Folder>,
+    folder: Option<Folder>,
 }
 
-/// The object store of a deployment. Cheap to clone.
+/// One bucket, or the part of it below a prefix. Cheap to clone.
 #[derive(Clone)]
-pub struct Blobs(Option<Arc<Store>>);
+pub struct Store(Arc<Inner>);
 
-impl std::fmt::Debug for Blobs {
+impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Blobs").field(&self.0.as_ref().map(|store| &store.config.bucket)).finish()
+        f.debug_tuple("Store").field(&self.0.config.bucket).finish()
     }
 }
 
-impl Blobs {
-    /// A client for the store that `config` names.
+/// The client with which stores at addresses that users can name are called.
+pub(crate) fn guarded_http(policy: HostPolicy) -> Result<reqwest::Client, reqwest::Error> {
+    guarded_builder(policy, CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT).pool_max_idle_per_host(8).build()
+}
+
+impl Store {
+    /// A client for the store that the operator names in `config`.
     ///
     /// # Errors
     /// When the HTTP client cannot be set up.
     pub fn new(config: StoreConfig, clock: SharedClock) -> Result<Self, reqwest::Error> {
-        Self::open(config, clock, None)
+        Self::operators(config, clock, None)
     }
 
     /// A client for `store`, which this process serves where `config` says. It reads objects from
     /// their files.
     ///
     /// # Errors
-    /// As [`Blobs::new`].
+    /// As [`Store::new`].
     pub fn beside(config: StoreConfig, clock: SharedClock, store: &EmbeddedStore) -> Result<Self, reqwest::Error> {
-        Self::open(config, clock, Some(store.folder.clone()))
+        Self::operators(config, clock, Some(store.folder.clone()))
     }
 
-    fn open(config: StoreConfig, clock: SharedClock, own: Option<Folder>) -> Result<Self, reqwest::Error> {
+    fn operators(config: StoreConfig, clock: SharedClock, folder: Option<Folder>) -> Result<Self, reqwest::Error> {
         tale_core::net::install_tls_provider();
         let mut http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -136,28 +144,27 @@ impl Blobs {
         if loopback {
             http = http.no_proxy();
         }
+        Ok(Self::with(config, http.build()?, clock, None, folder))
+    }
+
+    /// A client for a store that a user names: `http` is [`guarded_http`] of `policy`.
+    pub(crate) fn guarded(config: StoreConfig, http: reqwest::Client, clock: SharedClock, policy: HostPolicy) -> Self {
+        Self::with(config, http, clock, Some(policy), None)
+    }
+
+    fn with(
+        config: StoreConfig,
+        http: reqwest::Client,
+        clock: SharedClock,
+        policy: Option<HostPolicy>,
+        folder: Option<Folder>,
+    ) -> Self {
         let signer = Signer {
             access_key: config.access_key.clone(),
             secret_key: config.secret_key.clone(),
             region: config.region.clone(),
         };
-        Ok(Self(Some(Arc::new(Store { signer, http: http.build()?, clock, config, own }))))
-    }
-
-    /// A client without a store: every call says that none is configured (DCF-82).
-    #[must_use]
-    pub fn unconfigured() -> Self {
-        Self(None)
-    }
-
-    /// Whether a store is configured.
-    #[must_use]
-    pub fn is_configured(&self) -> bool {
-        self.0.is_some()
-    }
-
-    fn store(&self) -> Result<&Store, BlobError> {
-        self.0.as_deref().ok_or(BlobError::Unconfigured)
+        Self(Arc::new(Inner { signer, http, clock, policy, folder, config }))
     }
 
     /// Asks the store for its bucket. A refusal counts as an answer: a key that may use objects
@@ -166,22 +173,46 @@ impl Blobs {
     /// # Errors
     /// When the store cannot be reached or the bucket is absent.
     pub async fn ping(&self) -> Result<(), BlobError> {
-        let store = self.store()?;
+        let store = &self.0;
         match store.send(Method::HEAD, &store.bucket_url(), &[]).await {
             Ok(_) | Err(BlobError::Refused { status: 403, .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// The origin that browsers exchange files with; empty without a store.
+    /// The origin that browsers exchange files with.
     #[must_use]
     pub fn public_origin(&self) -> String {
-        self.store().map_or_else(
-            |_| String::new(),
-            |store| {
-                store.config.public_endpoint.as_ref().unwrap_or(&store.config.endpoint).origin().ascii_serialization()
-            },
-        )
+        let config = &self.0.config;
+        let public = config.public_endpoint.as_ref().unwrap_or(&config.endpoint);
+        config.url_at(public, "").origin().ascii_serialization()
+    }
+
+    /// Whether both name the same bucket at the same address. One that is spelled differently is
+    /// found by [`Store::check`] only.
+    #[must_use]
+    pub fn is_named_like(&self, other: &Self) -> bool {
+        let (one, other) = (&self.0.config, &other.0.config);
+        one.bucket == other.bucket
+            && one.url_at(&one.endpoint, "").origin() == other.url_at(&other.endpoint, "").origin()
+    }
+
+    /// The bucket.
+    #[must_use]
+    pub fn bucket(&self) -> &str {
+        &self.0.config.bucket
+    }
+
+    /// Where objects are put: the bucket's address and the prefix. Tells two places apart.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let config = &self.0.config;
+        config.url_at(&config.endpoint, config.prefix.trim_matches('/')).to_string()
+    }
+
+    /// The whole name of an object in the bucket.
+    pub(crate) fn object_path(&self, key: &BlobKey) -> String {
+        self.0.config.object_path(key)
     }
 
     /// Makes sure the bucket exists: asks first and creates it only when it is absent (DCF-84).
@@ -189,7 +220,7 @@ impl Blobs {
     /// # Errors
     /// When the store cannot be reached, or refuses to create a bucket that is absent.
     pub async fn ensure_bucket(&self) -> Result<(), BlobError> {
-        let store = self.store()?;
+        let store = &self.0;
         let url = store.bucket_url();
         match store.send(Method::HEAD, &url, &[]).await {
             Err(BlobError::NotFound) => store.send(Method::PUT, &url, &[]).await.map(|_| ()),
@@ -208,21 +239,22 @@ impl Blobs {
     where
         S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
     {
-        let store = self.store()?;
+        let store = &self.0;
         let url = store.object_url(key);
         let request = store
             .request(Method::PUT, &url)
             .header("content-type", content_type)
             .header("content-length", size)
             .body(reqwest::Body::wrap_stream(body));
-        let answer = request.send().await.map_err(BlobError::Unreachable)?;
+        store.admit(&url)?;
+        let answer = request.send().await.map_err(unreachable)?;
         checked(answer).await.map(|_| ())
     }
 
     /// Stores bytes that are in memory already.
     ///
     /// # Errors
-    /// As [`Blobs::put`].
+    /// As [`Store::put`].
     pub async fn put_bytes(&self, key: &BlobKey, content_type: &str, bytes: Bytes) -> Result<(), BlobError> {
         let size = bytes.len() as u64;
         self.put(key, content_type, size, futures::stream::iter([Ok(bytes)])).await
@@ -233,9 +265,9 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::NotFound`], [`BlobError::RangeNotSatisfiable`], or the store's trouble.
     pub async fn get(&self, key: &BlobKey, range: Option<Range<u64>>) -> Result<BlobStream, BlobError> {
-        let store = self.store()?;
-        if let Some(own) = &store.own {
-            return local::get(own, &store.config.bucket, &store.config.object_path(key), range).await;
+        let store = &self.0;
+        if let Some(folder) = &store.folder {
+            return local::get(folder, &store.config.bucket, &store.config.object_path(key), range).await;
         }
         let url = store.object_url(key);
         let header =
@@ -248,14 +280,14 @@ impl Blobs {
             .and_then(|value| value.to_str().ok()?.rsplit_once('/')?.1.parse().ok())
             .or(length);
         let meta = meta_of(&answer, total.unwrap_or_default());
-        let bytes = answer.bytes_stream().map_err(BlobError::Unreachable).boxed();
+        let bytes = answer.bytes_stream().map_err(unreachable).boxed();
         Ok(BlobStream { length: length.unwrap_or(meta.size), meta, bytes })
     }
 
     /// The whole object in memory.
     ///
     /// # Errors
-    /// [`BlobError::TooLarge`] above `limit` bytes, else as [`Blobs::get`].
+    /// [`BlobError::TooLarge`] above `limit` bytes, else as [`Store::get`].
     pub async fn get_bytes(&self, key: &BlobKey, limit: u64) -> Result<Bytes, BlobError> {
         let mut object = self.get(key, None).await?;
         if object.length > limit {
@@ -276,11 +308,16 @@ impl Blobs {
     /// # Errors
     /// When the store cannot be reached or refuses.
     pub async fn head(&self, key: &BlobKey) -> Result<Option<BlobMeta>, BlobError> {
-        let store = self.store()?;
-        if let Some(own) = &store.own {
-            return local::head(own, &store.config.bucket, &store.config.object_path(key)).await;
+        self.head_at(&self.0.config.object_path(key)).await
+    }
+
+    /// Whether the bucket holds an object of that name, whatever the prefix.
+    pub(crate) async fn head_at(&self, path: &str) -> Result<Option<BlobMeta>, BlobError> {
+        let store = &self.0;
+        if let Some(folder) = &store.folder {
+            return local::head(folder, &store.config.bucket, path).await;
         }
-        match store.send(Method::HEAD, &store.object_url(key), &[]).await {
+        match store.send(Method::HEAD, &store.config.url_at(&store.config.endpoint, path), &[]).await {
             Ok(answer) => {
                 let size = content_length(&answer).unwrap_or_default();
                 Ok(Some(meta_of(&answer, size)))
@@ -295,7 +332,7 @@ impl Blobs {
     /// # Errors
     /// When the store cannot be reached or refuses.
     pub async fn delete(&self, key: &BlobKey) -> Result<(), BlobError> {
-        let store = self.store()?;
+        let store = &self.0;
         match store.send(Method::DELETE, &store.object_url(key), &[]).await {
             Ok(_) | Err(BlobError::NotFound) => Ok(()),
             Err(error) => Err(error),
@@ -304,9 +341,7 @@ impl Blobs {
 
     /// A request with which a browser on `origin` stores exactly `size` bytes of `content_type`
     /// under `key` within `valid`. Size and type are part of the signature.
-    ///
-    /// # Errors
-    /// [`BlobError::Unconfigured`].
+    #[must_use]
     pub fn presign_put(
         &self,
         key: &BlobKey,
@@ -314,31 +349,34 @@ impl Blobs {
         size: u64,
         origin: Option<&str>,
         valid: Duration,
-    ) -> Result<SignedRequest, BlobError> {
-        let store = self.store()?;
+    ) -> SignedRequest {
+        let store = &self.0;
         let url = store.browser_url(key, origin);
         let signed = [("content-length", size.to_string()), ("content-type", content_type.to_owned())];
         let url = store.signer.presign("PUT", &url, &signed, valid.as_secs(), store.clock.now());
-        Ok(SignedRequest { url, method: "PUT", headers: vec![("Content-Type", content_type.to_owned())] })
+        SignedRequest { url, method: "PUT", headers: vec![("Content-Type", content_type.to_owned())] }
     }
 
     /// A URL with which a browser on `origin` reads the object within `valid`.
-    ///
-    /// # Errors
-    /// [`BlobError::Unconfigured`].
-    pub fn presign_get(&self, key: &BlobKey, origin: Option<&str>, valid: Duration) -> Result<Url, BlobError> {
-        let store = self.store()?;
-        Ok(store.signer.presign("GET", &store.browser_url(key, origin), &[], valid.as_secs(), store.clock.now()))
+    #[must_use]
+    pub fn presign_get(&self, key: &BlobKey, origin: Option<&str>, valid: Duration) -> Url {
+        let store = &self.0;
+        store.signer.presign("GET", &store.browser_url(key, origin), &[], valid.as_secs(), store.clock.now())
     }
 }
 
-impl Store {
+impl Inner {
     fn bucket_url(&self) -> Url {
         self.config.url_at(&self.config.endpoint, "")
     }
 
     fn object_url(&self, key: &BlobKey) -> Url {
         self.config.url_at(&self.config.endpoint, &self.config.object_path(key))
+    }
+
+    /// Judges a literal address; names are judged as they are resolved.
+    fn admit(&self, url: &Url) -> Result<(), BlobError> {
+        self.policy.map_or(Ok(()), |policy| check_destination(url, policy)).map_err(BlobError::Forbidden)
     }
 
     fn browser_url(&self, key: &BlobKey, origin: Option<&str>) -> Url {
@@ -367,6 +405,7 @@ impl Store {
         url: &Url,
         headers: &[(&'static str, String)],
     ) -> Result<reqwest::Response, BlobError> {
+        self.admit(url)?;
         let mut attempt = 1;
         loop {
             let mut request = self.request(method.clone(), url);
@@ -378,7 +417,7 @@ impl Store {
             }
             let result = match request.send().await {
                 Ok(answer) => checked(answer).await,
-                Err(error) => Err(BlobError::Unreachable(error)),
+                Err(error) => Err(unreachable(error)),
             };
             match result {
                 Err(BlobError::Unreachable(_) | BlobError::Refused { status: 500 | 502..=504 | 429, .. })
@@ -414,6 +453,13 @@ impl StoreConfig {
             url.set_path(&format!("/{}", encode_path(path)));
         }
         url
+    }
+}
+
+fn unreachable(error: reqwest::Error) -> BlobError {
+    match refusal_in(&error) {
+        Some(refused) => BlobError::Forbidden(refused.clone()),
+        None => BlobError::Unreachable(error),
     }
 }
 
