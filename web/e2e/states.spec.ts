@@ -12,6 +12,11 @@ const PAGES: [path: string, api: RegExp, title: string][] = [
 	['settings/providers', /\/api\/app\/providers\?/, 'The AI providers couldn’t be loaded'],
 	['settings/api/rest', /\/api\/app\/api-keys\?/, 'The API keys couldn’t be loaded'],
 	['settings/data-residency', /\/api\/app\/knowledge\/embedding\?/, 'The embedding model couldn’t be loaded'],
+	[
+		'settings/data-residency#storage',
+		/\/api\/app\/object-storage\/connection\?/,
+		'The object storage couldn’t be loaded'
+	],
 	['settings/personalization', /\/api\/app\/preferences\?/, 'The preferences couldn’t be loaded']
 ];
 

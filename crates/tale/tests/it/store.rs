@@ -99,7 +99,7 @@ async fn a_stop_waits_for_the_upload_that_runs_and_a_second_store_is_refused() {
     assert!(!second.status.success() && said.contains("another tale is running on"), "{said}");
 
     let key = BlobKey::fresh("acme").unwrap();
-    let slot = ours(&store).presign_put(&key, "text/plain", 20, None, PATIENCE).unwrap();
+    let slot = ours(&store).presign_put(&key, "text/plain", 20, None, PATIENCE).await.unwrap();
     let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", store.port)).await.unwrap();
     let path = &slot.url[url::Position::BeforePath..];
     let headers: String = slot.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
