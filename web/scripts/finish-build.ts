@@ -17,6 +17,8 @@ const smallest = 1024;
 const head = `<meta name="tale-address" content="%tale.address%" />
 		<meta name="tale-stores" content="%tale.stores%" />
 		<meta name="tale-support" content="%tale.support%" />
+		<meta name="tale-analytics" content="%tale.analytics%" />
+		<meta name="tale-reports" content="%tale.reports%" />
 		`;
 
 /** Every address of the page begins with the base path, which the server knows. */

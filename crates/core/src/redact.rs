@@ -55,6 +55,23 @@ pub fn know(values: impl IntoIterator<Item = String>) {
     known.sort_by_key(|value| std::cmp::Reverse(value.len()));
 }
 
+/// Addresses without what follows `?` or `#`: authorization codes travel there (DCF-132).
+#[must_use]
+pub fn without_queries(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, address) = rest.split_at(at + 3);
+        clean.push_str(before);
+        let end = address.find(|c: char| c.is_whitespace() || "\"'<>()".contains(c)).unwrap_or(address.len());
+        let (address, after) = address.split_at(end);
+        clean.push_str(address.split(['?', '#']).next().unwrap_or_default());
+        rest = after;
+    }
+    clean.push_str(rest);
+    clean
+}
+
 /// The text without secrets.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {

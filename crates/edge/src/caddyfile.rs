@@ -145,6 +145,15 @@ fn routes(out: &mut Lines, settings: &ProxySettings) {
         out.line("header ?X-Content-Type-Options nosniff");
         proxy(out, settings, &settings.store);
     });
+    // Page statistics name the client, whom nobody else may name. Behind another proxy the forwarded
+    // headers do, which only that one is believed about.
+    handle(out, "analytics", &under(base, &["/_a/*"]), |out| {
+        match settings.tls {
+            TlsMode::External => out.line("request_header -X-Analytics-Client-IP"),
+            _ => out.line("request_header X-Analytics-Client-IP {http.request.remote.host}"),
+        }
+        upstream(out, settings, &settings.platform);
+    });
     let everything = if base.is_empty() { vec!["/*".to_owned()] } else { vec![base.to_owned(), format!("{base}/*")] };
     handle(out, "app", &everything, |out| upstream(out, settings, &settings.platform));
     if !base.is_empty() {

@@ -57,6 +57,19 @@ pub struct Settings {
     pub worker_port: Option<u16>,
     /// Token of the public metrics routes; without it they answer nobody.
     pub metrics_token: Option<SecretString>,
+    /// Aggregate analytics; off without.
+    pub analytics: Option<AnalyticsSettings>,
+}
+
+/// Where aggregate analytics go (DCF-135).
+#[derive(Debug, Clone)]
+pub struct AnalyticsSettings {
+    /// Origin of the collector's gateway.
+    pub collector: Url,
+    /// Id of the site there.
+    pub website: String,
+    /// What the gateway asks for.
+    pub token: SecretString,
 }
 
 /// Names of the headers by which a reverse proxy signs people in. `Default` is what an empty environment
@@ -185,6 +198,7 @@ impl Settings {
         let web_dir = env.text(&var::TALE_WEB_DIR).map(PathBuf::from);
         let data_dir = env.text(&var::TALE_DATA_DIR).map(PathBuf::from);
         let metrics_token = env.text(&var::METRICS_BEARER_TOKEN).map(SecretString::from);
+        let analytics = read_analytics(&mut env);
         let settings = (|| {
             Some(Self {
                 site: site?,
@@ -207,6 +221,7 @@ impl Settings {
                 port: u16::try_from(port).ok()?,
                 worker_port,
                 metrics_token,
+                analytics,
             })
         })();
         env.finish(settings)
@@ -222,6 +237,8 @@ pub struct ReportSettings {
     pub environment: String,
     /// Share of requests and jobs whose duration is sent, 0 to 1.
     pub traces: f64,
+    /// Share of page loads in browsers whose duration is sent, 0 to 1.
+    pub browser_traces: f64,
 }
 
 /// Reads what error reports need, before anything else can go wrong.
@@ -232,11 +249,13 @@ pub fn report_settings(source: &dyn EnvSource) -> Result<ReportSettings, EnvProb
     let mut env = EnvReader::new(source);
     let dsn = env.text(&var::SENTRY_DSN).map(SecretString::from);
     let environment = env.text(&var::SENTRY_ENVIRONMENT).unwrap_or_default();
-    let traces = match env.value(&var::BACKEND_SENTRY_TRACES_SAMPLE_RATE) {
+    let mut share = |var| match env.value(var) {
         Some(Value::Number(share)) => share,
         _ => 0.0,
     };
-    env.finish(Some(ReportSettings { dsn, environment, traces }))
+    let traces = share(&var::BACKEND_SENTRY_TRACES_SAMPLE_RATE);
+    let browser_traces = share(&var::SENTRY_TRACES_SAMPLE_RATE);
+    env.finish(Some(ReportSettings { dsn, environment, traces, browser_traces }))
 }
 
 /// The values of all secrets that are set, for those who keep them out of logs.
@@ -317,6 +336,8 @@ pub struct PlatformSettings {
     pub web_dir: Option<PathBuf>,
     /// What the public pages of metrics ask for.
     pub metrics_token: Option<SecretString>,
+    /// Aggregate analytics; off without.
+    pub analytics: Option<AnalyticsSettings>,
     /// Port to listen on.
     pub port: u16,
 }
@@ -333,6 +354,7 @@ impl PlatformSettings {
         let store = env.url(&var::OBJECT_STORE_PUBLIC_ENDPOINT);
         let web_dir = env.text(&var::TALE_WEB_DIR).map(PathBuf::from);
         let metrics_token = env.text(&var::METRICS_BEARER_TOKEN).map(SecretString::from);
+        let analytics = read_analytics(&mut env);
         let port = env.integer(&var::PORT).unwrap_or(port_default(Role::Platform));
         let settings = (|| {
             Some(Self {
@@ -341,6 +363,7 @@ impl PlatformSettings {
                 store,
                 web_dir,
                 metrics_token,
+                analytics,
                 port: u16::try_from(port).ok()?,
             })
         })();
@@ -392,6 +415,13 @@ pub(crate) fn read_site(env: &mut EnvReader<'_>) -> Option<SiteSettings> {
     let base_path = env.text(&var::BASE_PATH).unwrap_or_default();
     let support_url = env.url(&var::TALE_CONTACT_SUPPORT_URL);
     Some(SiteSettings { url: url?, additional, base_path, support_url: support_url? })
+}
+
+/// All three, or none: what is unusable was said by the check.
+fn read_analytics(env: &mut EnvReader<'_>) -> Option<AnalyticsSettings> {
+    let (collector, website) = (env.url(&var::UMAMI_URL), env.text(&var::UMAMI_WEBSITE_ID));
+    let token = env.text(&var::UMAMI_PROXY_TOKEN).map(SecretString::from);
+    Some(AnalyticsSettings { collector: collector?, website: website?, token: token? })
 }
 
 fn read_trusted_headers(env: &mut EnvReader<'_>) -> Option<TrustedHeaderNames> {
@@ -686,6 +716,27 @@ mod tests {
         assert!(open("true"));
         for word in ["", "1", "yes", "TRUE", "on"] {
             assert!(!open(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn analytics_need_all_three_values() {
+        const SOUND: [(&str, &str); 3] = [
+            ("UMAMI_URL", "https://stats.example.org"),
+            ("UMAMI_WEBSITE_ID", "8f8b2f3e-1c1a-4d6e-9a55-3f3f8d8f0a11"),
+            ("UMAMI_PROXY_TOKEN", "0123456789abcdef"),
+        ];
+        assert!(with(&SOUND).unwrap().analytics.is_some());
+        for (n, wrong) in [
+            (0, "https://stats.example.org/path"),
+            (0, "http://stats.example.org"),
+            (1, "site-1"),
+            (2, "short"),
+            (2, ""),
+        ] {
+            let mut pairs = SOUND;
+            pairs[n].1 = wrong;
+            assert!(with(&pairs).unwrap().analytics.is_none(), "{wrong}");
         }
     }
 

@@ -77,13 +77,13 @@ pub fn session_token<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str
 ///
 /// # Errors
 /// `ORIGIN_FORBIDDEN`.
-pub fn check_origin(app: &App, parts: &Parts) -> Result<(), Problem> {
+pub fn check_origin(site: &SiteSettings, parts: &Parts) -> Result<(), Problem> {
     if matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return Ok(());
     }
     let text = |name| parts.headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
     let allowed = match text("origin") {
-        Some(origin) => app.site.allows_origin(origin),
+        Some(origin) => site.allows_origin(origin),
         None => text("sec-fetch-site") == Some("same-origin") && !parts.uri.path().starts_with("/api/auth/"),
     };
     if allowed {
@@ -131,7 +131,7 @@ impl FromRequestParts<App> for Signed {
     type Rejection = HttpProblem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
-        check_origin(app, parts)?;
+        check_origin(&app.site, parts)?;
         let principal = principal(app, parts).await?.ok_or_else(signed_out)?;
         tracing::Span::current().record("user", tracing::field::display(principal.user));
         Ok(Self(principal))
@@ -142,7 +142,7 @@ impl FromRequestParts<App> for Member {
     type Rejection = HttpProblem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
-        check_origin(app, parts)?;
+        check_origin(&app.site, parts)?;
         let org = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
             .find(|(name, _)| name == "orgId")
             .map(|(_, value)| value.parse::<OrgId>())

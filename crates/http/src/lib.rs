@@ -8,6 +8,7 @@
 //! - [`body`] and [`query`]: strict parsing into wire types,
 //! - [`origin`]: by which of the site's addresses a request came,
 //! - [`problem`]: the only type that is both a problem and a response,
+//! - [`outlets`]: what pages tell outward through their own origin,
 //! - [`door`]: what happens to a request before and after every handler.
 
 pub mod app;
@@ -21,6 +22,7 @@ pub mod health;
 pub mod listeners;
 pub mod metrics;
 pub mod origin;
+pub mod outlets;
 pub mod problem;
 pub mod query;
 pub mod rate;
@@ -46,6 +48,7 @@ use axum::routing::get;
 pub fn router(app: App) -> Router {
     let router = doors(&app)
         .merge(Router::from(health::router()))
+        .merge(outlets::router())
         .route("/status", get(health::status_page))
         .fallback(web::serve)
         .method_not_allowed_fallback(door::method_not_allowed);
@@ -74,6 +77,7 @@ pub fn worker_router(app: App) -> Router {
 pub fn platform_router(shell: Shell) -> Router {
     let router = health::of_web_tier()
         .merge(metrics::of_web_tier_alone())
+        .merge(outlets::router())
         .fallback(web::serve)
         .method_not_allowed_fallback(door::method_not_allowed);
     door::around(router, shell.clone(), &shell)

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::listeners::Listeners;
 use crate::metrics::{Metrics, MetricsParts};
+use crate::outlets::Outlets;
 use crate::rate::Limits;
 use crate::status::Status;
 use crate::store_origins::StoreOrigins;
@@ -66,6 +67,8 @@ pub struct AppParts {
     pub role: &'static str,
     /// Token of the public metrics routes; without it they answer nobody.
     pub metrics_token: Option<SecretString>,
+    /// What pages may tell outward.
+    pub outlets: Outlets,
     /// The operational database, for health and metrics only.
     pub database: sqlx::PgPool,
     /// The knowledge database, for metrics only.

@@ -77,10 +77,7 @@ pub async fn serve(State(shell): State<Shell>, request: Request) -> Response {
     }
     // A hashed asset that is gone must not look like a page: the tab reloads itself (UI-84). Nor must
     // any other file; pages have no endings.
-    if name.starts_with("_app/")
-        || name.starts_with("_docs/")
-        || name.rsplit('/').next().is_some_and(|last| last.contains('.'))
-    {
+    if name.starts_with('_') || name.rsplit('/').next().is_some_and(|last| last.contains('.')) {
         return StatusCode::NOT_FOUND.into_response();
     }
     let (parts, _) = request.into_parts();
@@ -142,7 +139,7 @@ fn index(shell: &Shell, origin: &Url, stores: &str) -> Response {
         return (StatusCode::NOT_FOUND, "The web app is not part of this build. Build it with `make build`.\n")
             .into_response();
     };
-    let page = filled(&String::from_utf8_lossy(&page), &shell.site, origin, stores);
+    let page = filled(&String::from_utf8_lossy(&page), &shell.site, origin, stores, &shell.outlets.marks());
     let hashes: String = inline_scripts(&page)
         .map(|script| format!(" 'sha256-{}'", STANDARD.encode(sha256(script.as_bytes()))))
         .collect();
@@ -163,12 +160,15 @@ fn index(shell: &Shell, origin: &Url, stores: &str) -> Response {
 }
 
 /// The page with what only the server knows: the base path in its addresses, the address the browser
-/// is on, the stores it may exchange files with, and where people find help. One build of the app serves every base path.
-fn filled(page: &str, site: &SiteSettings, origin: &Url, stores: &str) -> String {
+/// is on, the stores it may exchange files with, where people find help, and what it may tell outward. One
+/// build of the app serves every base path.
+fn filled(page: &str, site: &SiteSettings, origin: &Url, stores: &str, [website, share]: &[String; 2]) -> String {
     page.replace("%tale.base%", &site.base_path)
         .replace("%tale.address%", &quoted(&site.address_at(origin)))
         .replace("%tale.stores%", &quoted(stores))
         .replace("%tale.support%", &quoted(site.support_url.as_str()))
+        .replace("%tale.analytics%", website)
+        .replace("%tale.reports%", share)
 }
 
 /// Text inside a quoted attribute.
@@ -204,11 +204,17 @@ mod tests {
             base_path: "/app".into(),
             support_url: "https://help.example/?a=1&b=\"".parse().unwrap(),
         };
-        let page = r#"<script src="%tale.base%/boot.js"></script><meta content="%tale.address%"><meta content="%tale.stores%"><meta content="%tale.support%"><script>base: "%tale.base%"</script>"#;
-        let filled = filled(page, &site, &site.additional[0], "https://s3.example https://b.example");
+        let page = r#"<script src="%tale.base%/boot.js"></script><meta content="%tale.address%"><meta content="%tale.stores%"><meta content="%tale.support%"><meta content="%tale.analytics%"><meta content="%tale.reports%"><script>base: "%tale.base%"</script>"#;
+        let filled = filled(
+            page,
+            &site,
+            &site.additional[0],
+            "https://s3.example https://b.example",
+            &["site-1".into(), String::new()],
+        );
         assert_eq!(
             filled,
-            r#"<script src="/app/boot.js"></script><meta content="https://a.example:8443/app"><meta content="https://s3.example https://b.example"><meta content="https://help.example/?a=1&amp;b=%22"><script>base: "/app"</script>"#
+            r#"<script src="/app/boot.js"></script><meta content="https://a.example:8443/app"><meta content="https://s3.example https://b.example"><meta content="https://help.example/?a=1&amp;b=%22"><meta content="site-1"><meta content=""><script>base: "/app"</script>"#
         );
         assert_eq!(inline_scripts(&filled).collect::<Vec<_>>(), [r#"base: "/app""#]);
     }

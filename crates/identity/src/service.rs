@@ -125,6 +125,7 @@ impl Identity {
         let mut conn = self.0.db.acquire().await?;
         let now = self.now();
         let sessions = store::sessions::sweep(&mut conn, now).await?;
+        let sessions = sessions + store::trusted_headers::sweep(&mut conn, now).await?;
         Ok(sessions + store::attempts::sweep(&mut conn, now - ATTEMPTS_KEPT).await?)
     }
 

@@ -63,8 +63,9 @@ fn main() -> ExitCode {
         other => other,
     };
     let role = role_name(&command, &env);
-    let (reports, sender) = match reports::prepare(&env, role) {
-        Ok(prepared) => prepared.unzip(),
+    let (reports, browsers, sender) = match reports::prepare(&env, role) {
+        Ok(Some(prepared)) => (Some(prepared.reports), Some(prepared.browsers), Some(prepared.sender)),
+        Ok(None) => (None, None, None),
         Err(problem) => return fail(&problem, environment::CONFIGURATION),
     };
     if let Err(problem) = logging::start(&env, role, reports) {
@@ -80,8 +81,8 @@ fn main() -> ExitCode {
         let quiet = CancellationToken::new();
         let reporting = sender.map(|sender| tokio::spawn(sender.run(quiet.clone())));
         let result = match command {
-            Command::Dev(options) => dev::run(env, options).await,
-            Command::Serve { role, port } => platform::serve(env, role.map(Into::into), port).await,
+            Command::Dev(options) => dev::run(env, options, browsers).await,
+            Command::Serve { role, port } => platform::serve(env, role.map(Into::into), port, browsers).await,
             Command::Secrets { command: SecretsCommand::Rotate } => secrets::rotate(&env).await,
             Command::Env { .. } | Command::Edge { .. } | Command::Healthcheck { .. } => Ok(()),
         };

@@ -41,6 +41,7 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use crate::plugs::{EmbeddingJobs, ModelEmbedder, ModelTranscriber};
+use crate::reports::Browsers;
 use crate::{configuration, databases, environment, object_store, signals, store_tier, web_tier};
 
 /// Pause between two rounds of forgetting what has expired.
@@ -122,6 +123,8 @@ pub(crate) struct Parts {
     /// The store that is served under `/<bucket>/` of the same port.
     pub embedded_store: Option<EmbeddedStore>,
     pub demo: bool,
+    /// For reports of browsers, when there are any.
+    pub browsers: Option<Browsers>,
 }
 
 /// Binds a port, or says how to choose another.
@@ -145,14 +148,19 @@ pub(crate) async fn bind_if_there(address: SocketAddr, flag: &'static str) -> Re
 }
 
 /// `tale serve`: a role against services of the operator's own.
-pub(crate) async fn serve(env: Environment, role: Option<Role>, port: Option<u16>) -> Result<(), StartError> {
+pub(crate) async fn serve(
+    env: Environment,
+    role: Option<Role>,
+    port: Option<u16>,
+    browsers: Option<Browsers>,
+) -> Result<(), StartError> {
     let stop = signals::stop_token().map_err(StartError::other)?;
     let role = match role {
         Some(role) => role,
         None => role_of(&env).map_err(|problem| StartError::Settings(EnvProblems(vec![problem])))?,
     };
     match role {
-        Role::Platform => return web_tier::serve(&env, port, stop).await,
+        Role::Platform => return web_tier::serve(&env, port, browsers, stop).await,
         Role::ObjectStore => return store_tier::serve(&env, port, stop).await,
         _ => {}
     }
@@ -173,6 +181,7 @@ pub(crate) async fn serve(env: Environment, role: Option<Role>, port: Option<u16
         private_database: false,
         embedded_store: None,
         demo: false,
+        browsers,
     };
     run(settings, parts, stop).await
 }
@@ -294,11 +303,12 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         blobs,
         hints: hints.clone(),
         cursors,
-        limits: Limits::new(clock),
+        limits: Limits::new(clock.clone()),
         web: settings.web_dir.clone().map_or(WebFiles::Embedded, WebFiles::Directory),
         demo: demo.map(String::from),
         role: parts.role.name(),
         metrics_token: settings.metrics_token.clone(),
+        outlets: web_tier::outlets(settings.analytics.clone(), parts.browsers, clock),
         database: app_db.clone(),
         corpus: corpus.clone(),
         stopping: stopping.clone(),

@@ -13,12 +13,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::configuration;
 use crate::platform::{self, StartError};
+use crate::reports::Browsers;
 
 /// How long answers may take to end after a signal. Pages and files are short.
 const DRAIN: Duration = Duration::from_secs(30);
 
 /// Serves until `stop`.
-pub(crate) async fn serve(env: &Environment, port: Option<u16>, stop: CancellationToken) -> Result<(), StartError> {
+pub(crate) async fn serve(
+    env: &Environment,
+    port: Option<u16>,
+    browsers: Option<Browsers>,
+    stop: CancellationToken,
+) -> Result<(), StartError> {
     configuration::judge(env, Role::Platform).map_err(StartError::Settings)?;
     let settings = PlatformSettings::from_env(env).map_err(StartError::Settings)?;
     let listener = platform::bind_all(port.unwrap_or(settings.port)).await?;
@@ -40,4 +46,14 @@ pub(crate) async fn serve(env: &Environment, port: Option<u16>, stop: Cancellati
     server.await.map_err(StartError::other)?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// What pages may tell outward with these settings.
+pub(crate) fn outlets(analytics: Option<AnalyticsSettings>, browsers: Option<Browsers>, clock: SharedClock) -> Outlets {
+    let analytics = analytics.and_then(|settings| {
+        let opened = Analytics::new(settings, clock.clone());
+        opened.inspect_err(|error| tracing::warn!(%error, "page statistics stay off")).ok()
+    });
+    let reports = browsers.map(|browsers| BrowserReports::new(Box::new(browsers.desk), browsers.share, clock));
+    Outlets { analytics: analytics.map(Arc::new), reports: reports.map(Arc::new) }
 }

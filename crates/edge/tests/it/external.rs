@@ -18,6 +18,7 @@ async fn headers(trusted: &str) -> Option<(Value, Value)> {
         ("TLS_MODE", "external"),
         ("TRUSTED_PROXIES", trusted),
         ("BACKEND_UPSTREAM", &backend.text()),
+        ("PLATFORM_UPSTREAM", &backend.text()),
     ])
     .await?;
     let health = free_port();
@@ -36,8 +37,11 @@ async fn headers(trusted: &str) -> Option<(Value, Value)> {
             .header("x-forwarded-proto", "gopher")
             .header("x-real-ip", "203.0.113.9")
             .header("forwarded", "proto=gopher")
+            .header("x-analytics-client-ip", "203.0.113.9")
             .send()
     };
+    let counted = seen(forged(&browser, format!("{origin}/_a/script.js")).await.unwrap()).await;
+    assert!(counted["headers"]["x-analytics-client-ip"].is_null(), "the forwarded headers say who it is: {counted}");
     let through = seen(forged(&browser, format!("{origin}/api/v1/me")).await.unwrap()).await;
     let past = seen(forged(&plain(), format!("http://127.0.0.1:{}/api/v1/me", ours.http)).await.unwrap()).await;
     assert_eq!((&through["server"], &past["server"]), (&"backend".into(), &"backend".into()));

@@ -80,6 +80,8 @@ async fn every_path_reaches_its_server_unchanged() {
                 "/chat/1?x=%41",
                 "/_app/immutable/a.js",
                 "/_docs/start.js",
+                "/_a/script.js",
+                "/_reports",
                 "/metrics/platform",
                 "/metrics/sla-rules",
                 "/apix",
@@ -131,6 +133,9 @@ async fn both_origins_serve_and_what_clients_forward_is_not_believed() {
         // Or a gzip of the proxy's own would make the tags of answers wrong.
         assert!(headers["accept-encoding"].is_null(), "{headers}");
     }
+    let forged =
+        site.browser.post(format!("{}/_a/api/send", site.origin)).header("x-analytics-client-ip", "203.0.113.9");
+    assert_eq!(seen(forged.send().await.unwrap()).await["headers"]["x-analytics-client-ip"], "127.0.0.1");
     // A host that is not ours arrives; behind, it counts as the canonical one.
     let answer =
         site.browser.get(format!("{}/api/v1/me", site.origin)).header("host", "evil.example").send().await.unwrap();

@@ -10,7 +10,7 @@ use crate::kind::{Kind, Value, is_loopback};
 use crate::reader::{EnvProblem, Severity};
 use crate::registry::{self, Default, Role, Var};
 
-/// Pairs of which one without the other does nothing. Their parts come with later releases.
+/// Pairs of which one without the other does nothing.
 const PAIRS: &[(&str, &str)] = &[
     ("CLOUD_IMPORT_MICROSOFT_CLIENT_ID", "CLOUD_IMPORT_MICROSOFT_CLIENT_SECRET"),
     ("CLOUD_IMPORT_GOOGLE_DRIVE_CLIENT_ID", "CLOUD_IMPORT_GOOGLE_DRIVE_CLIENT_SECRET"),

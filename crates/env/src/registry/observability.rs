@@ -1,6 +1,6 @@
 //! Logs, metrics, error reports and analytics.
 
-use super::{BACKEND, EVERY_PROCESS, Part, Reaction, Role, Section, Var};
+use super::{BACKEND, EVERY_PROCESS, Reaction, Role, Section, Var};
 use crate::kind::Kind;
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -9,7 +9,8 @@ const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
 
 const REPORTERS: &[Role] =
     &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::ObjectStore, Role::Sandbox];
-const SITES: &[Role] = &[Role::Platform, Role::Docs];
+const WEB: &[Role] = &[Role::Platform, Role::All];
+const SITES: &[Role] = &[Role::Platform, Role::All, Role::Docs];
 const RATE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 
 /// `TALE_LOG`.
@@ -34,9 +35,9 @@ pub const METRICS_BEARER_TOKEN: Var =
 
 /// `SENTRY_DSN`.
 pub const SENTRY_DSN: Var = v("SENTRY_DSN", REPORTERS, Kind::Url(&["https", "http"])).secret().help(
-    "Address of a Sentry-compatible service to which the backend reports errors.",
-    "Adresse eines Sentry-kompatiblen Dienstes, dem das Backend Fehler meldet.",
-    "Adresse d’un service compatible Sentry auquel le backend signale ses erreurs.",
+    "Address of a Sentry-compatible service to which errors of every process and of browsers are reported.",
+    "Adresse eines Sentry-kompatiblen Dienstes, dem Fehler jedes Prozesses und der Browser gemeldet werden.",
+    "Adresse d’un service compatible Sentry auquel sont signalées les erreurs de chaque processus et des navigateurs.",
 );
 
 /// `SENTRY_ENVIRONMENT`.
@@ -52,6 +53,35 @@ pub const BACKEND_SENTRY_TRACES_SAMPLE_RATE: Var =
         "Share of requests and jobs whose duration is sent.",
         "Anteil der Anfragen und Aufträge, deren Dauer gesendet wird.",
         "Part des requêtes et des tâches dont la durée est envoyée.",
+    );
+
+/// `SENTRY_TRACES_SAMPLE_RATE`.
+pub const SENTRY_TRACES_SAMPLE_RATE: Var = v("SENTRY_TRACES_SAMPLE_RATE", WEB, RATE).value("0").help(
+    "Share of page loads and changes of page in browsers whose duration is sent; needs SENTRY_DSN.",
+    "Anteil der Seitenaufrufe und Seitenwechsel in Browsern, deren Dauer gesendet wird; braucht SENTRY_DSN.",
+    "Part des chargements et changements de page des navigateurs dont la durée est envoyée ; nécessite SENTRY_DSN.",
+);
+
+/// `UMAMI_URL`.
+pub const UMAMI_URL: Var = v("UMAMI_URL", SITES, Kind::SiteUrl).reaction(Reaction::Off).help(
+    "Gateway of an Umami collector for aggregate analytics. All three UMAMI values are needed.",
+    "Gateway eines Umami-Sammlers für zusammengefasste Statistik. Alle drei UMAMI-Werte sind nötig.",
+    "Passerelle d’un collecteur Umami pour des statistiques agrégées. Les trois valeurs UMAMI sont nécessaires.",
+);
+
+/// `UMAMI_WEBSITE_ID`.
+pub const UMAMI_WEBSITE_ID: Var = v("UMAMI_WEBSITE_ID", SITES, Kind::Uuid).reaction(Reaction::Off).help(
+    "Id of the site at the collector.",
+    "Kennung der Site beim Sammler.",
+    "Identifiant du site auprès du collecteur.",
+);
+
+/// `UMAMI_PROXY_TOKEN`.
+pub const UMAMI_PROXY_TOKEN: Var =
+    v("UMAMI_PROXY_TOKEN", SITES, Kind::Token { min: 16, max: 256 }).secret().reaction(Reaction::Off).help(
+        "Token for the collector's gateway; it never reaches a browser.",
+        "Token für das Gateway des Sammlers; er gelangt nie zu einem Browser.",
+        "Jeton pour la passerelle du collecteur ; il n’atteint jamais un navigateur.",
     );
 
 pub(super) const OBSERVABILITY: &[Var] = &[
@@ -75,29 +105,9 @@ pub(super) const OBSERVABILITY: &[Var] = &[
     METRICS_BEARER_TOKEN,
     SENTRY_DSN,
     SENTRY_ENVIRONMENT,
-    v("SENTRY_TRACES_SAMPLE_RATE", &[Role::Platform], RATE).not_yet(Part::BrowserReports).help(
-        "Share of browser traces that are sent.",
-        "Anteil der gesendeten Browser-Traces.",
-        "Part des traces de navigateur envoyées.",
-    ),
+    SENTRY_TRACES_SAMPLE_RATE,
     BACKEND_SENTRY_TRACES_SAMPLE_RATE,
-    v("UMAMI_URL", SITES, Kind::Origin).reaction(Reaction::Off).not_yet(Part::Analytics).help(
-        "Gateway of an Umami collector for aggregate analytics.",
-        "Gateway eines Umami-Sammlers für zusammengefasste Statistik.",
-        "Passerelle d’un collecteur Umami pour des statistiques agrégées.",
-    ),
-    v("UMAMI_WEBSITE_ID", SITES, Kind::Uuid).reaction(Reaction::Off).not_yet(Part::Analytics).help(
-        "Id of the site at the collector.",
-        "Kennung der Site beim Sammler.",
-        "Identifiant du site auprès du collecteur.",
-    ),
-    v("UMAMI_PROXY_TOKEN", SITES, Kind::Token { min: 16, max: 256 })
-        .secret()
-        .reaction(Reaction::Off)
-        .not_yet(Part::Analytics)
-        .help(
-            "Token for the collector's gateway; it never reaches a browser.",
-            "Token für das Gateway des Sammlers; er gelangt nie zu einem Browser.",
-            "Jeton pour la passerelle du collecteur ; il n’atteint jamais un navigateur.",
-        ),
+    UMAMI_URL,
+    UMAMI_WEBSITE_ID,
+    UMAMI_PROXY_TOKEN,
 ];

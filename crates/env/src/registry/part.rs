@@ -7,8 +7,6 @@ use crate::words::{Words, words};
 pub enum Part {
     /// Agent turns in sandboxes.
     Agents,
-    /// Page analytics.
-    Analytics,
     /// Automations.
     Automations,
     /// Organization configuration files.
@@ -21,8 +19,6 @@ pub enum Part {
     Crawler,
     /// Deployment by the command line.
     Deploy,
-    /// Error reports of browsers.
-    BrowserReports,
     /// The MCP endpoint.
     Mcp,
     /// The model gateway.
@@ -53,11 +49,6 @@ impl Part {
                 "Diese Version führt keine Agenten in Sandboxes aus.",
                 "Cette version n’exécute pas d’agents dans des sandbox.",
             ),
-            Self::Analytics => words(
-                "This release has no page analytics.",
-                "Diese Version hat keine Seitenstatistik.",
-                "Cette version n’a pas de statistiques de pages.",
-            ),
             Self::Automations => words(
                 "This release has no automations.",
                 "Diese Version hat keine Automatisierungen.",
@@ -87,11 +78,6 @@ impl Part {
                 "The command line of this release does not deploy.",
                 "Die Kommandozeile dieser Version führt keine Deployments aus.",
                 "La ligne de commande de cette version ne fait pas de déploiement.",
-            ),
-            Self::BrowserReports => words(
-                "This release reports no errors of browsers.",
-                "Diese Version meldet keine Fehler von Browsern.",
-                "Cette version ne signale pas les erreurs des navigateurs.",
             ),
             Self::Mcp => words(
                 "This release has no MCP endpoint.",

@@ -117,7 +117,7 @@ impl FromRequestParts<App> for Visitor {
     type Rejection = HttpProblem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
-        check_origin(app, parts)?;
+        check_origin(&app.site, parts)?;
         let user_agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
         let device = Device::new(client_address(parts), user_agent);
         Ok(Self(if from_this_machine(parts) { device } else { device.not_local() }))

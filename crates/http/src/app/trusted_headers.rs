@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use tale_core::ids::TrustedKeyId;
 use tale_core::{Code, Problem};
 use tale_env::SiteSettings;
 use tale_identity::Role;
@@ -106,7 +107,7 @@ struct TrustedHeaderSettings {
 
 /// A key to make.
 #[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct CreateTrustedKey {
     /// 1 to 64 characters.
     name: String,
@@ -137,7 +138,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(read))
         .routes(routes!(set))
         .routes(routes!(create_key))
-        .routes(routes!(revoke_key))
+        .routes(routes!(revoke_key, change_key))
         .routes(routes!(authenticate))
 }
 

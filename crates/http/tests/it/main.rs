@@ -13,6 +13,7 @@ mod identity;
 mod metrics;
 mod object_storage;
 mod origins;
+mod outlets;
 mod providers;
 mod rights;
 mod session_copy;

@@ -14,6 +14,7 @@ use tale_core::{Clock, ManualClock, Problem};
 use tale_db::hints::HintHub;
 use tale_env::{MapEnv, SiteSettings, TrustedHeaderNames};
 use tale_extract::ExtractProgram;
+use tale_http::outlets::Outlets;
 use tale_http::rate::Limits;
 use tale_http::web::WebFiles;
 use tale_http::{App, AppParts};
@@ -158,6 +159,9 @@ impl World {
             web: WebAccess::default(),
         })
         .unwrap();
+        let web = folder.path().join("web");
+        std::fs::create_dir(&web).unwrap();
+        std::fs::write(web.join("index.html"), "<!doctype html><title>Tale</title><script>start()</script>").unwrap();
         let stopping = CancellationToken::new();
         let hints = HintHub::new();
         tokio::spawn(hints.clone().run(db.app.clone(), stopping.clone()));
@@ -173,10 +177,11 @@ impl World {
             hints,
             cursors,
             limits: Limits::new(clock.clone()),
-            web: WebFiles::Embedded,
+            web: WebFiles::Directory(web),
             demo: None,
             role: "all",
             metrics_token: Some(METRICS_TOKEN.into()),
+            outlets: Outlets::default(),
             database: db.app.clone(),
             corpus: db.knowledge.clone(),
             stopping: stopping.clone(),

@@ -19,7 +19,6 @@
 
 mod analysis;
 mod disk;
-mod entry;
 mod error;
 mod files;
 mod language;

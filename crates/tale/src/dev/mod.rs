@@ -19,10 +19,11 @@ use self::data_dir::DataDir;
 use crate::cli::DevOptions;
 use crate::configuration;
 use crate::platform::{self, Parts, StartError};
+use crate::reports::Browsers;
 use crate::signals;
 
 /// Runs until a signal.
-pub(crate) async fn run(env: Environment, options: DevOptions) -> Result<(), StartError> {
+pub(crate) async fn run(env: Environment, options: DevOptions, browsers: Option<Browsers>) -> Result<(), StartError> {
     let stop = signals::stop_token().map_err(StartError::other)?;
     // The port first: it is the mistake that is made most often, and the quickest to tell.
     let listener = platform::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port)), "tale dev --port").await?;
@@ -47,11 +48,19 @@ pub(crate) async fn run(env: Environment, options: DevOptions) -> Result<(), Sta
         defaults.0.insert("DATABASE_URL".into(), postgres.app_url());
         defaults.0.insert("KNOWLEDGE_DATABASE_URL".into(), postgres.knowledge_url());
     }
-    let result = start(env, defaults, &data, listener, options.demo, postgres.is_some(), &stop).await;
+    let extras = Extras { demo: options.demo, private_database: postgres.is_some(), browsers };
+    let result = start(env, defaults, &data, listener, extras, &stop).await;
     if let Some(postgres) = postgres {
         postgres.stop().await;
     }
     result
+}
+
+/// What the process has besides its environment.
+struct Extras {
+    demo: bool,
+    private_database: bool,
+    browsers: Option<Browsers>,
 }
 
 async fn start(
@@ -59,8 +68,7 @@ async fn start(
     defaults: MapEnv,
     data: &DataDir,
     listener: TcpListener,
-    demo: bool,
-    private_database: bool,
+    extras: Extras,
     stop: &CancellationToken,
 ) -> Result<(), StartError> {
     let mut env = env.with_defaults(&defaults);
@@ -88,9 +96,10 @@ async fn start(
         data_dir: data.join(""),
         work_dir: data.join("work"),
         worker_identity: Some(format!("dev:{}", data.join("").display())),
-        private_database,
+        private_database: extras.private_database,
         embedded_store: store.as_ref().map(|(store, _)| store.clone()),
-        demo,
+        demo: extras.demo,
+        browsers: extras.browsers,
     };
     let result = platform::run(settings, parts, stop.clone()).await;
     if let Some((_, running)) = store {

@@ -4,9 +4,7 @@ use std::fmt;
 
 use chrono::Utc;
 use serde_json::{Map, Value, json};
-use tale_core::redact::redact;
-use tale_env::ReportSettings;
-use tokio::sync::mpsc;
+use tale_core::redact::without_queries;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -15,14 +13,15 @@ use tracing_subscriber::layer::{Context, Filter};
 use tracing_subscriber::registry::LookupSpan;
 use uuid::Uuid;
 
+use super::desk::Desk;
+
 /// Longest text of a field.
 const LONGEST: usize = 4_000;
 
 /// Hands error lines, and shares of requests and jobs, to the sender.
 pub(crate) struct Reports {
-    queue: mpsc::Sender<String>,
+    desk: Desk,
     role: &'static str,
-    environment: String,
     traces: f64,
 }
 
@@ -33,23 +32,12 @@ struct Told {
 }
 
 impl Reports {
-    pub(super) fn new(queue: mpsc::Sender<String>, role: &'static str, settings: ReportSettings) -> Self {
-        Self { queue, role, environment: settings.environment, traces: settings.traces }
+    pub(super) fn new(desk: Desk, role: &'static str, traces: f64) -> Self {
+        Self { desk, role, traces }
     }
 
-    fn send(&self, kind: &str, id: Uuid, mut payload: Value) {
-        let id = id.simple().to_string();
-        payload["event_id"] = json!(id);
-        payload["platform"] = json!("other");
-        payload["release"] = json!(concat!("tale@", env!("CARGO_PKG_VERSION")));
-        payload["environment"] = json!(self.environment);
-        payload["tags"]["role"] = json!(self.role);
-        let payload = payload.to_string();
-        let payload = redact(&payload);
-        let head = json!({ "event_id": id, "sent_at": Utc::now().to_rfc3339() });
-        let item = json!({ "type": kind, "length": payload.len() });
-        // A full queue loses the report.
-        let _ = self.queue.try_send(format!("{head}\n{item}\n{payload}\n"));
+    fn send(&self, kind: &str, payload: Value) {
+        self.desk.send(kind, "other", self.role, payload);
     }
 }
 
@@ -108,7 +96,7 @@ where
             "timestamp": now(), "level": "error", "logger": event.metadata().target(),
             "message": { "formatted": message }, "tags": tags, "extra": fields,
         });
-        self.send("event", Uuid::new_v4(), report);
+        self.send("event", report);
     }
 
     fn on_close(&self, id: Id, ctx: Context<'_, S>) {
@@ -137,7 +125,7 @@ where
             "contexts": { "trace": { "trace_id": trace.simple().to_string(), "span_id": span_id, "op": op } },
             "tags": {},
         });
-        self.send("transaction", Uuid::new_v4(), report);
+        self.send("transaction", report);
     }
 }
 
@@ -169,20 +157,4 @@ impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.record_str(field, &format!("{value:?}"));
     }
-}
-
-/// Addresses without what follows `?` or `#`: authorization codes travel there (DCF-132).
-fn without_queries(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, address) = rest.split_at(at + 3);
-        clean.push_str(before);
-        let end = address.find(|c: char| c.is_whitespace() || "\"'<>()".contains(c)).unwrap_or(address.len());
-        let (address, after) = address.split_at(end);
-        clean.push_str(address.split(['?', '#']).next().unwrap_or_default());
-        rest = after;
-    }
-    clean.push_str(rest);
-    clean
 }

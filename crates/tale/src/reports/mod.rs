@@ -1,11 +1,12 @@
 //! Reports of faults to a Sentry-compatible service (`SENTRY_DSN`), and shares of what requests and
-//! jobs took (`BACKEND_SENTRY_TRACES_SAMPLE_RATE`).
+//! jobs took (`BACKEND_SENTRY_TRACES_SAMPLE_RATE`). What pages report comes by the same way.
 //!
 //! A report is an error line of the log with the role, the release and the environment. Bodies,
 //! cookies and headers are never part of it; addresses lose their query and fragment, and secrets are
 //! taken out of the finished text. Reports wait in a short queue and are dropped when it is full: a
 //! service that is away costs nothing but its reports.
 
+mod desk;
 mod dsn;
 mod layer;
 mod send;
@@ -14,6 +15,7 @@ use secrecy::ExposeSecret;
 use tale_env::{EnvProblems, EnvSource, ReportSettings, report_settings};
 use tokio::sync::mpsc;
 
+use self::desk::Desk;
 use self::dsn::Dsn;
 pub(crate) use self::layer::{Interesting, Reports};
 pub(crate) use self::send::Sender;
@@ -21,20 +23,38 @@ pub(crate) use self::send::Sender;
 /// Reports that may wait.
 const WAITING: usize = 64;
 
-/// What collects reports and what sends them; nothing without a DSN.
+/// What collects reports and what sends them.
+pub(crate) struct Prepared {
+    /// Of this process.
+    pub(crate) reports: Reports,
+    /// Of the pages it serves.
+    pub(crate) browsers: Browsers,
+    pub(crate) sender: Sender,
+}
+
+/// What the web tier needs to take reports of pages.
+pub(crate) struct Browsers {
+    pub(crate) desk: Desk,
+    /// Share of pages that are measured.
+    pub(crate) share: f64,
+}
+
+/// Everything for reporting; nothing without a DSN.
 ///
 /// # Errors
 /// When a variable cannot be used.
-pub(crate) fn prepare(env: &dyn EnvSource, role: &'static str) -> Result<Option<(Reports, Sender)>, EnvProblems> {
+pub(crate) fn prepare(env: &dyn EnvSource, role: &'static str) -> Result<Option<Prepared>, EnvProblems> {
     let settings = report_settings(env)?;
     let Some(dsn) = &settings.dsn else { return Ok(None) };
     let dsn = Dsn::parse(dsn.expose_secret()).ok_or_else(|| EnvProblems(vec![dsn::refused()]))?;
     Ok(Some(pair(dsn, settings, role)))
 }
 
-fn pair(dsn: Dsn, settings: ReportSettings, role: &'static str) -> (Reports, Sender) {
+fn pair(dsn: Dsn, settings: ReportSettings, role: &'static str) -> Prepared {
     let (queue, waiting) = mpsc::channel(WAITING);
-    (Reports::new(queue, role, settings), Sender::new(dsn, waiting))
+    let desk = Desk { queue, environment: settings.environment };
+    let browsers = Browsers { desk: desk.clone(), share: settings.browser_traces };
+    Prepared { reports: Reports::new(desk, role, settings.traces), browsers, sender: Sender::new(dsn, waiting) }
 }
 
 #[cfg(test)]
@@ -48,8 +68,10 @@ mod tests {
 
     fn reporting(recorder: &Recorder, share: f64) -> (Reports, Sender) {
         let dsn = Dsn::parse(&format!("http://publickey@{}/prefix/42", recorder.authority())).unwrap();
-        let settings = ReportSettings { dsn: None, environment: "staging".into(), traces: share };
-        pair(dsn, settings, "all")
+        let settings = ReportSettings { dsn: None, environment: "staging".into(), traces: share, browser_traces: 0.0 };
+        let prepared = pair(dsn, settings, "all");
+        // The queue ends with its last desk.
+        (prepared.reports, prepared.sender)
     }
 
     /// Header and payload of an envelope.

@@ -1,7 +1,7 @@
 /** What the server wrote into the page about the place it is served at. Absent while `npm run dev` serves the page. */
 import { base } from './paths.ts';
 
-function written(name: string): string | undefined {
+export function written(name: string): string | undefined {
 	return document.querySelector<HTMLMetaElement>(`meta[name="tale-${name}"]`)?.content || undefined;
 }
 
