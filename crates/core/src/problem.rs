@@ -103,6 +103,7 @@ codes! {
     OrgNameTaken = 409 "ORG_NAME_TAKEN",
     AlreadyMember = 409 "ALREADY_MEMBER",
     TrustedKeyLimit = 409 "TRUSTED_KEY_LIMIT",
+    FrameOriginLimit = 409 "FRAME_ORIGIN_LIMIT",
     MemberOwnerRoleImmutable = 409 "MEMBER_OWNER_ROLE_IMMUTABLE",
     MemberCreatorRoleImmutable = 409 "MEMBER_CREATOR_ROLE_IMMUTABLE",
     MemberLastAdmin = 409 "MEMBER_LAST_ADMIN",

@@ -62,7 +62,6 @@ const PROGRAMS: &[&str] = &[
 const SECURITY: &[(&str, &str)] = &[
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "strict-origin-when-cross-origin"),
-    ("X-Frame-Options", "DENY"),
     ("Permissions-Policy", "camera=(), geolocation=(), payment=(), usb=()"),
     ("X-Permitted-Cross-Domain-Policies", "none"),
 ];
@@ -123,12 +122,12 @@ fn options(out: &mut Lines, settings: &ProxySettings, ports: Ports) {
 fn routes(out: &mut Lines, settings: &ProxySettings) {
     let base = settings.site.base_path.as_str();
     handle(out, "self", &under(base, &["/health"]), |out| {
-        security(out, settings);
+        of_its_own(out, settings);
         out.line("header Cache-Control no-store");
         out.line("respond \"OK\" 200");
     });
     handle(out, "internal", &under(base, INTERNAL), |out| {
-        security(out, settings);
+        of_its_own(out, settings);
         out.line("header Content-Type application/json");
         out.line(&format!("respond `{NOT_FOUND}` 404"));
     });
@@ -158,11 +157,11 @@ fn routes(out: &mut Lines, settings: &ProxySettings) {
     handle(out, "app", &everything, |out| upstream(out, settings, &settings.platform));
     if !base.is_empty() {
         handle(out, "root", &["/".to_owned()], |out| {
-            security(out, settings);
+            of_its_own(out, settings);
             out.line(&format!("redir * {base}/ 302"));
         });
         out.open("handle");
-        security(out, settings);
+        of_its_own(out, settings);
         out.line("respond 404");
         out.close();
     }
@@ -172,7 +171,7 @@ fn routes(out: &mut Lines, settings: &ProxySettings) {
 fn errors(out: &mut Lines, settings: &ProxySettings) {
     let base = settings.site.base_path.as_str();
     out.open("handle_errors");
-    security(out, settings);
+    of_its_own(out, settings);
     out.line("@away expression `{http.error.status_code} in [502, 503, 504]`");
     out.open("handle @away");
     out.open("header");
@@ -291,6 +290,12 @@ fn handle(out: &mut Lines, name: &str, paths: &[String], inner: impl FnOnce(&mut
 fn upstream(out: &mut Lines, settings: &ProxySettings, to: &str) {
     security(out, settings);
     proxy(out, settings, to);
+}
+
+/// For what the proxy says itself. Tale may let its own pages be framed, so that nothing is added to those.
+fn of_its_own(out: &mut Lines, settings: &ProxySettings) {
+    security(out, settings);
+    out.line("header X-Frame-Options DENY");
 }
 
 /// Each stands for itself: in one block, a header would be added only where all are missing.

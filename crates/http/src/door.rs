@@ -37,6 +37,10 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone)]
 pub struct RequestId(pub String);
 
+/// Marks an answer that may be shown in a frame, as its policy says.
+#[derive(Clone)]
+pub(crate) struct Framed;
+
 /// Puts the door around the routes.
 pub fn around<S: Clone + Send + Sync + 'static>(router: Router<S>, state: S, shell: &Shell) -> Router {
     let inner =
@@ -245,6 +249,7 @@ fn chain(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
 }
 
 fn security_headers(over_tls: bool, response: &mut Response) {
+    let framed = response.extensions().get::<Framed>().is_some();
     let headers = response.headers_mut();
     let fixed: [(HeaderName, &'static str); 5] = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -254,7 +259,8 @@ fn security_headers(over_tls: bool, response: &mut Response) {
         (HeaderName::from_static("x-permitted-cross-domain-policies"), "none"),
     ];
     for (name, value) in fixed {
-        if !headers.contains_key(&name) {
+        let left_out = framed && name == header::X_FRAME_OPTIONS;
+        if !left_out && !headers.contains_key(&name) {
             headers.insert(name, HeaderValue::from_static(value));
         }
     }

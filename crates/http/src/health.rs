@@ -11,6 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::HttpProblem;
+use crate::frames;
 use crate::state::{App, Shell};
 use crate::status::{Component, StatusReport, page};
 
@@ -34,7 +35,10 @@ pub(crate) fn of_worker() -> axum::Router<App> {
 
 /// What the process of the doors answers about itself and, for the web tier, about its stores.
 pub(crate) fn of_backend() -> axum::Router<App> {
-    of_worker().route("/health/stores", get(status)).route("/health/stores/{component}", get(store))
+    of_worker()
+        .route("/health/stores", get(status))
+        .route("/health/stores/{component}", get(store))
+        .route(frames::ADDRESS, get(frames::tell))
 }
 
 /// What the process of the web tier answers about itself and the deployment.

@@ -18,6 +18,7 @@ pub mod contract;
 pub mod docs;
 mod documents;
 pub mod door;
+pub mod frames;
 pub mod health;
 pub mod listeners;
 pub mod metrics;

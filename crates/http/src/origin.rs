@@ -50,7 +50,7 @@ pub(crate) fn peer(extensions: &Extensions) -> IpAddr {
 }
 
 /// What the network of the deployment asks the process itself for, wherever it is published.
-const INTERNAL: [&str; 3] = ["/ping", "/ready", "/metrics"];
+const INTERNAL: [&str; 4] = ["/ping", "/ready", "/metrics", crate::frames::ADDRESS];
 /// What the web tier asks the doors for, at their own address.
 const STORES: &str = "/health/stores";
 
@@ -131,7 +131,8 @@ mod tests {
         let below = |uri: &str| below_base(&site(), &uri.parse().unwrap()).map(|uri| uri.map(|uri| uri.to_string()));
         assert_eq!(below("/app").unwrap().unwrap(), "/");
         assert_eq!(below("/app/api/v1/me?a=%2Fapp").unwrap().unwrap(), "/api/v1/me?a=%2Fapp");
-        for internal in ["/ping", "/ready", "/metrics", "/health/stores", "/health/stores/knowledge"] {
+        for internal in ["/ping", "/ready", "/metrics", "/health/stores", "/health/stores/knowledge", "/health/frames"]
+        {
             assert!(below(internal).unwrap().is_none(), "{internal}");
         }
         assert_eq!(below("/metrics/backend").unwrap_err().code, Code::NotFound);

@@ -16,6 +16,7 @@ use tale_knowledge::Knowledge;
 use tale_models::Models;
 use tokio_util::sync::CancellationToken;
 
+use crate::frames::Frames;
 use crate::listeners::Listeners;
 use crate::metrics::{Metrics, MetricsParts};
 use crate::outlets::Outlets;
@@ -103,6 +104,8 @@ impl App {
                 parts.blobs.clone(),
             ),
             metrics_token: parts.metrics_token.clone(),
+            outlets: parts.outlets.clone(),
+            frames: Frames::of_database(parts.clock.clone(), parts.identity.clone()),
         });
         Self(Arc::new(Inner { parts, listeners, metrics, shell }))
     }
@@ -152,6 +155,10 @@ pub struct ShellParts {
     pub status: Status,
     /// What the public pages of metrics ask for; nobody reads them without one.
     pub metrics_token: Option<SecretString>,
+    /// What pages may tell outward.
+    pub outlets: Outlets,
+    /// Who may show pages in a frame.
+    pub frames: Frames,
 }
 
 impl Shell {

@@ -18,6 +18,7 @@ use tale_core::crypto::{hex_of, sha256};
 use tale_env::SiteSettings;
 use url::Url;
 
+use crate::door::Framed;
 use crate::origin::request_origin;
 use crate::state::Shell;
 
@@ -82,7 +83,8 @@ pub async fn serve(State(shell): State<Shell>, request: Request) -> Response {
     }
     let (parts, _) = request.into_parts();
     let stores = shell.stores.of_page(&shell.site, &parts).await.join(" ");
-    index(&shell, request_origin(&shell.site, &parts.headers, &parts.extensions), &stores)
+    let frames = shell.frames.admitted(parts.uri.path()).await;
+    index(&shell, request_origin(&shell.site, &parts.headers, &parts.extensions), &stores, &frames)
 }
 
 fn file(web: &WebFiles, name: &str, headers: &HeaderMap) -> Option<Response> {
@@ -133,8 +135,8 @@ fn body_of(web: &WebFiles, name: &str, content: Cow<'static, [u8]>, headers: &He
 }
 
 /// The app's page at one of the site's origins, with a content security policy that admits exactly
-/// its own inline scripts.
-fn index(shell: &Shell, origin: &Url, stores: &str) -> Response {
+/// its own inline scripts, and pages of `frames` around it.
+fn index(shell: &Shell, origin: &Url, stores: &str, frames: &[String]) -> Response {
     let Some(page) = shell.web.get("index.html") else {
         return (StatusCode::NOT_FOUND, "The web app is not part of this build. Build it with `make build`.\n")
             .into_response();
@@ -143,13 +145,18 @@ fn index(shell: &Shell, origin: &Url, stores: &str) -> Response {
     let hashes: String = inline_scripts(&page)
         .map(|script| format!(" 'sha256-{}'", STANDARD.encode(sha256(script.as_bytes()))))
         .collect();
+    let ancestors = if frames.is_empty() { "'none'".to_owned() } else { format!("'self' {}", frames.join(" ")) };
     // Uploads and downloads go to object stores, which may be at other origins.
     let policy = format!(
         "default-src 'self'; script-src 'self'{hashes}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: {stores}; \
          connect-src 'self' {stores}; font-src 'self' data:; frame-src 'self' blob:; object-src 'none'; worker-src 'self' blob:; \
-         base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+         base-uri 'self'; form-action 'self'; frame-ancestors {ancestors}"
     );
     let mut response = Body::from(page).into_response();
+    if !frames.is_empty() {
+        // The policy says it all, and the header that is older cannot name an origin.
+        response.extensions_mut().insert(Framed);
+    }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));

@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod attempts;
+pub(crate) mod frames;
 pub(crate) mod keys;
 pub(crate) mod members;
 pub(crate) mod organizations;

@@ -4,7 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tale_core::SystemClock;
-use tale_env::{Environment, PlatformSettings, Role};
+use tale_core::clock::SharedClock;
+use tale_env::{AnalyticsSettings, Environment, PlatformSettings, Role};
+use tale_http::frames::Frames;
+use tale_http::outlets::Outlets;
+use tale_http::outlets::analytics::Analytics;
+use tale_http::outlets::reports::BrowserReports;
 use tale_http::serve::Stop;
 use tale_http::status::Status;
 use tale_http::web::WebFiles;
@@ -30,7 +35,9 @@ pub(crate) async fn serve(
     let listener = platform::bind_all(port.unwrap_or(settings.port)).await?;
     let address = listener.local_addr().map_err(StartError::other)?;
     let backend = settings.backend.clone();
-    let status = Status::of_backend(Arc::new(SystemClock), settings.backend).map_err(StartError::other)?;
+    let clock: SharedClock = Arc::new(SystemClock);
+    let frames = Frames::of_backend(clock.clone(), &settings.backend).map_err(StartError::other)?;
+    let status = Status::of_backend(clock.clone(), settings.backend).map_err(StartError::other)?;
     let store = settings.store.map(|store| store.origin().ascii_serialization()).unwrap_or_default();
     let shell = Shell::new(ShellParts {
         role: Role::Platform.name(),
@@ -39,6 +46,8 @@ pub(crate) async fn serve(
         stores: StoreOrigins::of_backend(store, backend).map_err(StartError::other)?,
         status,
         metrics_token: settings.metrics_token,
+        outlets: outlets(settings.analytics, browsers, clock),
+        frames,
     });
     let stop = Stop { drain: stop.clone(), close: stop, budget: DRAIN };
     let server = tokio::spawn(tale_http::serve(listener, tale_http::platform_router(shell), stop));

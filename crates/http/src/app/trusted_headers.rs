@@ -38,6 +38,8 @@ struct TrustedHeaders {
     /// The live keys, newest first.
     keys: Vec<TrustedKey>,
     headers: HeaderNames,
+    /// The origins whose pages may show this organization in a frame.
+    frame_origins: Vec<String>,
 }
 
 /// A key of a reverse proxy.
@@ -105,6 +107,15 @@ struct TrustedHeaderSettings {
     max_asserted_role: AssertableRole,
 }
 
+/// Who may show the organization in a frame.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Embedding {
+    /// At most ten origins such as `https://portal.example.org`; none forbids it.
+    #[schema(max_items = 10)]
+    origins: Vec<String>,
+}
+
 /// A key to make.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -137,6 +148,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(read))
         .routes(routes!(set))
+        .routes(routes!(set_frames))
         .routes(routes!(create_key))
         .routes(routes!(revoke_key, change_key))
         .routes(routes!(authenticate))
@@ -175,6 +187,18 @@ async fn set(
     let form = body.read()?;
     app.identity.set_trusted_headers(&caller, form.enabled, form.max_asserted_role.into()).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Sets whose pages may show the organization in a frame. Pages follow within seconds.
+#[utoipa::path(put, path = "/api/app/trusted-headers/embedding", tag = "trusted headers", params(("orgId" = Option<String>, Query)), request_body = Embedding, responses((status = 200, body = Embedding)), operation_id = "set_embedding")]
+async fn set_frames(
+    State(app): State<App>,
+    Member(caller): Member,
+    body: Body<Embedding>,
+) -> Result<Json<Embedding>, HttpProblem> {
+    caller.require(tale_identity::Capability::OrganizationManage)?;
+    let origins = app.identity.set_frame_origins(&caller, &body.read()?.origins).await?;
+    Ok(Json(Embedding { origins }))
 }
 
 /// Makes a key, shown once. An organization has at most ten.
@@ -337,14 +361,15 @@ pub(crate) fn names_somebody(app: &App, headers: &HeaderMap) -> bool {
     single(headers, &app.trusted_headers.email).is_some()
 }
 
-/// Whether a browser asks for a page of its own window, not from another site. A client that says
-/// nothing about it is believed.
+/// Whether a browser asks for a page of its own window, not from another site, or of a frame that shows a
+/// page of ours already, which the origins around it were judged for. A client that says nothing about
+/// it is believed.
 fn is_page_load(headers: &HeaderMap) -> bool {
     let is =
         |name: &str, wanted: &[&str]| headers.get(name).is_none_or(|value| wanted.iter().any(|word| value == word));
-    is("sec-fetch-mode", &["navigate"])
-        && is("sec-fetch-dest", &["document"])
-        && is("sec-fetch-site", &["same-origin", "same-site", "none"])
+    let of_window = is("sec-fetch-dest", &["document"]) && is("sec-fetch-site", &["same-origin", "same-site", "none"]);
+    let of_frame = is("sec-fetch-dest", &["iframe"]) && is("sec-fetch-site", &["same-origin"]);
+    is("sec-fetch-mode", &["navigate"]) && (of_window || of_frame)
 }
 
 /// `text` as a path of this Tale with its query and fragment; nothing for another site's address, for

@@ -8,6 +8,7 @@ mod conventions;
 mod deferred;
 mod documents;
 mod edge;
+mod embedding;
 mod events;
 mod identity;
 mod metrics;

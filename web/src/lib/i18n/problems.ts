@@ -57,6 +57,7 @@ const BY_CODE: Record<string, Text> = {
 	QUEUE_FULL: m.problem_queue_full,
 	TOO_MANY_ATTACHMENTS: m.problem_too_many_attachments,
 	TRUSTED_KEY_LIMIT: m.problem_trusted_key_limit,
+	FRAME_ORIGIN_LIMIT: m.problem_frame_origin_limit,
 	BUSY: m.problem_busy,
 	DRAINING: m.problem_busy
 };

@@ -17,6 +17,11 @@ export async function saveTrustedHeaders(orgId: string, body: TrustedHeaderSetti
 	await reread(orgId);
 }
 
+export async function saveFrameOrigins(orgId: string, origins: string[]): Promise<void> {
+	await send(api.PUT('/api/app/trusted-headers/embedding', { params: { query: { orgId } }, body: { origins } }));
+	await reread(orgId);
+}
+
 /** Makes a key; the answer holds it whole, which nothing shows again. */
 export async function createTrustedKey(orgId: string, name: string): Promise<CreatedTrustedKey> {
 	const created = await send(
