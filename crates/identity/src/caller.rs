@@ -1,6 +1,8 @@
 //! Who is calling, in which organization and with which role: the only source of an organization
 //! and of rights for everything above this room.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use tale_core::ids::{ApiKeyId, OrgId, SessionId, UserId};
 use tale_core::{Actor, Problem};
@@ -94,6 +96,9 @@ pub struct SessionPrincipal {
     pub expires_at: DateTime<Utc>,
     /// Whether a tab made this request by itself (SES-7).
     pub background: bool,
+    /// How long the session may be idle: the shortest of what the deployment and the person's organizations
+    /// allow; `None` = as long as it lives.
+    pub idle_window: Option<Duration>,
 }
 
 impl SessionPrincipal {

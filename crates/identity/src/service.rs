@@ -93,18 +93,17 @@ impl Identity {
         Ok(Self(Arc::new(Parts { db, clock, config, hasher, setup_token, copies })))
     }
 
-    /// Ends sessions that were idle too long and writes that it did (SES-6); without an idle timeout
-    /// there is nothing to do. A request of such a session is refused whether this ran or not.
+    /// Ends sessions that were idle too long and writes that it did (SES-6). A request of such a session is refused whether this ran or not.
     ///
     /// # Errors
     /// When the database cannot be reached.
     pub async fn sweep_idle(&self) -> Result<u64, Problem> {
-        let Some(window) = self.0.config.session_idle_timeout else { return Ok(0) };
+        let window = self.0.config.session_idle_timeout;
         let mut ended = 0;
         loop {
             let now = self.now();
             let mut tx = self.begin().await?;
-            let slice = store::sessions::end_idle(&mut tx, now - window, now).await?;
+            let slice = store::sessions::end_idle(&mut tx, window.map(|window| now - window), now).await?;
             for (session, user) in &slice {
                 let change = Change::account("session.idle_revoked").on("session", session);
                 trail::in_every_org(&mut tx, now, *user, &Actor::System, &change).await?;

@@ -78,15 +78,19 @@ struct Content {
     created: i64,
     used: i64,
     expires: i64,
+    /// Seconds that the session may be idle.
+    idle: Option<u64>,
     copied: i64,
+}
+
+/// The life of a copy, held to a quarter of the idle window.
+fn held(life: Duration, window: Option<Duration>) -> Duration {
+    window.map_or(life, |window| life.min(window / 4))
 }
 
 impl Copies {
     pub(crate) fn new(config: &IdentityConfig) -> Self {
-        let life = config.session_cookie_cache.map(|life| match config.session_idle_timeout {
-            Some(window) => life.min(window / 4),
-            None => life,
-        });
+        let life = config.session_cookie_cache.map(|life| held(life, config.session_idle_timeout));
         let made = life.zip(config.session_secret.as_ref()).map(|(life, secret)| {
             (hmac_sha256(secret.expose_secret().as_bytes(), b"tale: copies of sessions in cookies"), life)
         });
@@ -144,11 +148,12 @@ impl Identity {
             created: principal.created_at.timestamp_micros(),
             used: principal.last_used_at.timestamp_micros(),
             expires: principal.expires_at.timestamp_micros(),
+            idle: principal.idle_window.map(|window| window.as_secs()),
             copied: self.now().timestamp_micros(),
         };
         let content = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&content).ok()?);
         let value = format!("{content}.{}", URL_SAFE_NO_PAD.encode(signature(key, token, &content)));
-        (value.len() <= MAX_BYTES).then_some(SessionCopy { value, max_age: *life })
+        (value.len() <= MAX_BYTES).then_some(SessionCopy { value, max_age: held(*life, principal.idle_window) })
     }
 
     /// The session of a copy, when it can stand for the one of `token` in this request: `background` as
@@ -183,10 +188,11 @@ impl Identity {
             last_used_at: time(content.used)?,
             expires_at: time(content.expires)?,
             background,
+            idle_window: content.idle.map(Duration::from_secs),
         };
         let (now, copied) = (self.now(), time(content.copied)?);
-        let window = self.0.config.session_idle_timeout;
-        let over = now >= copied + *life
+        let window = principal.idle_window;
+        let over = now >= copied + held(*life, window)
             || copied > now + SLACK
             || now >= principal.expires_at
             || window.is_some_and(|window| now >= principal.last_used_at + window);

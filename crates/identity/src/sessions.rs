@@ -150,7 +150,7 @@ impl Identity {
         if now >= row.expires_at {
             return Err(ended());
         }
-        let idle_window = self.0.config.session_idle_timeout;
+        let idle_window = self.idle_window(row.idle_minutes);
         if idle_window.is_some_and(|window| now >= row.last_used_at + window) {
             drop(conn);
             self.end_idle(row.user_id, row.id).await?;
@@ -166,6 +166,7 @@ impl Identity {
             last_used_at: row.last_used_at,
             expires_at: row.expires_at,
             background,
+            idle_window,
         };
         if !background && now >= row.last_used_at + note_every(idle_window) {
             let renewed = (now >= row.renewed_at + RENEW_EVERY).then(|| now + LIFETIME);
@@ -173,6 +174,14 @@ impl Identity {
             principal.last_used_at = now;
         }
         Ok(principal)
+    }
+
+    /// The window of a session: an organization can shorten what the deployment allows, never lengthen it
+    /// (SES-4).
+    fn idle_window(&self, minutes: Option<i32>) -> Option<Duration> {
+        let policy =
+            minutes.and_then(|minutes| u64::try_from(minutes).ok()).map(|minutes| Duration::from_secs(minutes * 60));
+        self.0.config.session_idle_timeout.into_iter().chain(policy).min()
     }
 
     /// The caller of a session in `org`, or in the session's active organization. The membership

@@ -5,6 +5,17 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
 use tale_core::ids::{OrgId, SessionId, UserId};
 
+/// The shortest window, in minutes, of the organizations that the person of session `s` belongs to; NULL
+/// when none has one. Reads a row per membership, by index.
+macro_rules! idle_minutes {
+    () => {
+        "(SELECT min(o.session_idle_minutes)
+            FROM app.memberships m
+            JOIN app.organizations o ON o.id = m.org_id
+           WHERE m.user_id = s.user_id AND m.role <> 'disabled')"
+    };
+}
+
 /// A session with the person it belongs to.
 #[derive(Debug, FromRow)]
 pub(crate) struct SessionRow {
@@ -17,6 +28,8 @@ pub(crate) struct SessionRow {
     pub(crate) last_used_at: DateTime<Utc>,
     pub(crate) renewed_at: DateTime<Utc>,
     pub(crate) expires_at: DateTime<Utc>,
+    /// What the person's organizations allow.
+    pub(crate) idle_minutes: Option<i32>,
 }
 
 /// A new session.
@@ -67,12 +80,14 @@ pub(crate) async fn by_token(
     conn: &mut PgConnection,
     token_hash: &[u8; 32],
 ) -> Result<Option<SessionRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at
+    sqlx::query_as(concat!(
+        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at, ",
+        idle_minutes!(),
+        " AS idle_minutes
            FROM app.sessions s
            JOIN app.users u ON u.id = s.user_id
           WHERE s.token_hash = $1",
-    )
+    ))
     .bind(token_hash.as_slice())
     .fetch_optional(conn)
     .await
@@ -95,15 +110,17 @@ pub(crate) async fn member_by_token(
     token_hash: &[u8; 32],
     org: Option<OrgId>,
 ) -> Result<Option<SessionMemberRow>, sqlx::Error> {
-    sqlx::query_as(
+    sqlx::query_as(concat!(
         "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at,
-                o.id AS org_id, o.slug AS org_slug, m.role AS org_role
+                o.id AS org_id, o.slug AS org_slug, m.role AS org_role, ",
+        idle_minutes!(),
+        " AS idle_minutes
            FROM app.sessions s
            JOIN app.users u ON u.id = s.user_id
            LEFT JOIN app.memberships m ON m.org_id = COALESCE($2, s.active_org_id) AND m.user_id = s.user_id
            LEFT JOIN app.organizations o ON o.id = m.org_id
           WHERE s.token_hash = $1",
-    )
+    ))
     .bind(token_hash.as_slice())
     .bind(org)
     .fetch_optional(conn)
@@ -120,15 +137,18 @@ pub(crate) async fn standing(
     now: DateTime<Utc>,
     used_after: Option<DateTime<Utc>>,
 ) -> Result<Vec<(SessionId, OrgId)>, sqlx::Error> {
-    sqlx::query_as(
+    sqlx::query_as(concat!(
         "SELECT s.id, m.org_id
            FROM unnest($1::uuid[], $2::uuid[]) AS asked (session_id, org_id)
            JOIN app.sessions s ON s.id = asked.session_id
            JOIN app.memberships m ON m.org_id = asked.org_id AND m.user_id = s.user_id
           WHERE s.expires_at > $3
             AND ($4::timestamptz IS NULL OR s.last_used_at > $4)
+            AND COALESCE(s.last_used_at > $3 - make_interval(mins => ",
+        idle_minutes!(),
+        "), true)
             AND m.role <> 'disabled'",
-    )
+    ))
     .bind(sessions.iter().map(|id| id.0).collect::<Vec<_>>())
     .bind(orgs.iter().map(|id| id.0).collect::<Vec<_>>())
     .bind(now)
@@ -202,12 +222,15 @@ pub(crate) async fn list(
     now: DateTime<Utc>,
     used_after: Option<DateTime<Utc>>,
 ) -> Result<Vec<ListedRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT id, user_agent, network, created_at, last_used_at
-           FROM app.sessions
-          WHERE user_id = $1 AND expires_at > $2 AND ($3::timestamptz IS NULL OR last_used_at > $3)
-          ORDER BY last_used_at DESC, id",
-    )
+    sqlx::query_as(concat!(
+        "SELECT s.id, s.user_agent, s.network, s.created_at, s.last_used_at
+           FROM app.sessions s
+          WHERE s.user_id = $1 AND s.expires_at > $2 AND ($3::timestamptz IS NULL OR s.last_used_at > $3)
+            AND COALESCE(s.last_used_at > $2 - make_interval(mins => ",
+        idle_minutes!(),
+        "), true)
+          ORDER BY s.last_used_at DESC, s.id",
+    ))
     .bind(user)
     .bind(now)
     .bind(used_after)
@@ -224,20 +247,29 @@ pub(crate) async fn sweep(conn: &mut PgConnection, now: DateTime<Utc>) -> Result
 /// Most idle sessions that end in one transaction.
 pub(crate) const IDLE_SLICE: usize = 500;
 
-/// Ends up to [`IDLE_SLICE`] sessions that were not used after `used_before` and have not expired.
-/// There is no index over the last use, because every use would have to keep it: this reads the table,
-/// which has a row for each signed-in browser.
+/// Ends up to [`IDLE_SLICE`] sessions that were not used after `used_before`, or not within the window of
+/// one of their person's organizations, and have not expired. There is no index over the last use,
+/// because every use would have to keep it: this reads the table, which has a row for each signed-in
+/// browser.
 pub(crate) async fn end_idle(
     conn: &mut PgConnection,
-    used_before: DateTime<Utc>,
+    used_before: Option<DateTime<Utc>>,
     now: DateTime<Utc>,
 ) -> Result<Vec<(SessionId, UserId)>, sqlx::Error> {
     sqlx::query_as(
-        "WITH idle AS (
-             SELECT id FROM app.sessions
-              WHERE last_used_at <= $1 AND expires_at > $2
+        "WITH windows AS (
+             SELECT m.user_id, min(o.session_idle_minutes) AS minutes
+               FROM app.organizations o
+               JOIN app.memberships m ON m.org_id = o.id
+              WHERE o.session_idle_minutes IS NOT NULL AND m.role <> 'disabled'
+              GROUP BY m.user_id),
+         idle AS (
+             SELECT s.id FROM app.sessions s
+               LEFT JOIN windows w ON w.user_id = s.user_id
+              WHERE (s.last_used_at <= $1 OR s.last_used_at <= $2 - make_interval(mins => w.minutes))
+                AND s.expires_at > $2
               LIMIT $3
-                FOR UPDATE SKIP LOCKED)
+                FOR UPDATE OF s SKIP LOCKED)
          DELETE FROM app.sessions s USING idle WHERE s.id = idle.id
          RETURNING s.id, s.user_id",
     )

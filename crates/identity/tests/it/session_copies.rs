@@ -174,6 +174,25 @@ async fn a_copy_dies_of_age_and_never_keeps_an_idle_session_alive() {
 }
 
 #[tokio::test]
+async fn a_copy_follows_the_window_of_the_organization() {
+    let world = World::with(config(None)).await;
+    let owner = world.owner().await;
+    let feed = hear(&world.identity, &owner).await;
+    world.identity.set_idle_policy(&owner.caller, Some(2)).await.unwrap();
+    let principal = world.identity.authenticate_session(&owner.token, true).await.unwrap();
+    let copy = world.identity.copy_session(&principal, &owner.token).unwrap();
+    assert_eq!(copy.max_age, Duration::from_secs(30));
+    let stands = |background| world.identity.session_of_copy(&owner.token, &copy.value, background, None).is_some();
+    world.pass(Duration::from_secs(5));
+    assert!(stands(false));
+    world.pass(Duration::from_secs(1));
+    assert!(!stands(false), "a use is noted to a twentieth of the window");
+    world.pass(Duration::from_secs(24));
+    assert!(!stands(true));
+    feed.abort();
+}
+
+#[tokio::test]
 async fn a_copy_is_worth_nothing_alone_altered_or_without_the_feed() {
     let world = World::with(config(None)).await;
     let owner = world.owner().await;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tale_core::Code;
 use tale_core::ids::SessionId;
-use tale_identity::members::MemberChange;
+use tale_identity::members::{MemberChange, NewMember};
 use tale_identity::{IdentityConfig, Role};
 
-use crate::world::{PASSWORD, World, code, device, here};
+use crate::world::{PASSWORD, Person, World, code, device, here};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -51,6 +51,63 @@ async fn an_idle_session_ends_exactly_and_is_audited_once() {
         assert_eq!(code(world.identity.authenticate_session(&owner.token, false).await), Code::Unauthorized);
     }
     assert_eq!(world.audited(owner.org, "session.idle_revoked").await, 1);
+}
+
+#[tokio::test]
+async fn an_organization_shortens_the_window_of_its_people_and_never_lengthens_it() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let world =
+        World::with(IdentityConfig { session_idle_timeout: Some(15 * MINUTE), ..IdentityConfig::default() }).await;
+    let owner = world.owner().await;
+    let member = world.member(&owner, "m@acme.test", Role::Member).await;
+    let stranger = world.stranger("s@other.test", "Other").await;
+    assert_eq!(code(world.identity.set_idle_policy(&member.caller, Some(5)).await), Code::OrgForbidden);
+    for wrong in [0, 1441] {
+        assert_eq!(code(world.identity.set_idle_policy(&owner.caller, Some(wrong)).await), Code::InvalidBody);
+    }
+    let alive = async |person: &Person| world.identity.authenticate_session(&person.token, true).await.is_ok();
+
+    // Longer than the deployment allows: nothing changes.
+    world.identity.set_idle_policy(&owner.caller, Some(60)).await.unwrap();
+    world.pass(14 * MINUTE);
+    for person in [&owner, &member, &stranger] {
+        world.identity.authenticate_session(&person.token, false).await.unwrap();
+    }
+    world.identity.set_idle_policy(&owner.caller, Some(5)).await.unwrap();
+    world.identity.set_idle_policy(&owner.caller, Some(5)).await.unwrap();
+    assert_eq!(world.audited(owner.org, "governance_policy.updated").await, 2);
+    assert_eq!(world.identity.idle_policy(&owner.caller).await.unwrap().minutes, Some(5));
+
+    // Exactly, at the next request, at every place that asks.
+    world.pass(5 * MINUTE - Duration::from_secs(1));
+    let asked = [(owner.principal.session, owner.org), (stranger.principal.session, stranger.org)];
+    assert_eq!(world.identity.standing(&asked).await.unwrap().len(), 2);
+    assert!(alive(&owner).await);
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.identity.standing(&asked).await.unwrap().into_iter().collect::<Vec<_>>(), asked[1..]);
+    assert!(world.identity.sessions(&owner.principal).await.unwrap().is_empty());
+    assert!(!alive(&owner).await && alive(&stranger).await, "people of other organizations keep their window");
+    assert_eq!(world.identity.sweep_idle().await.unwrap(), 1, "the member's, who asked for nothing more");
+    assert_eq!(world.audited(owner.org, "session.idle_revoked").await, 2);
+
+    // The shortest of all organizations counts; of one that shut the person out, nothing does.
+    let new = NewMember { email: "s@other.test".into(), name: None, role: Role::Member, password: None };
+    world.identity.add_member(&owner.caller, &new).await.unwrap();
+    assert!(!alive(&stranger).await);
+    let again = world.sign_in("s@other.test", PASSWORD).await.unwrap();
+    world
+        .identity
+        .update_member(
+            &owner.caller,
+            stranger.id,
+            &MemberChange { role: Some(Role::Disabled), ..MemberChange::default() },
+        )
+        .await
+        .unwrap();
+    world.pass(14 * MINUTE);
+    world.identity.authenticate_session(&again.token, true).await.unwrap();
+    world.identity.set_idle_policy(&owner.caller, None).await.unwrap();
+    assert_eq!(world.identity.idle_policy(&owner.caller).await.unwrap().minutes, None);
 }
 
 #[tokio::test]
