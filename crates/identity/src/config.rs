@@ -23,6 +23,8 @@ pub struct IdentityConfig {
     pub session_cookie_cache: Option<Duration>,
     /// Key under which the tokens of sessions are stored: another key ends every session (DCF, 4).
     pub session_secret: Option<SecretString>,
+    /// What the secrets of signed assertions are derived from; `None` = from something fresh per start.
+    pub assertion_secret: Option<SecretString>,
     /// Key of the pseudonyms in failed sign-ins (SIN-8).
     pub audit_pepper: Option<SecretString>,
     /// What new passwords must be.
@@ -44,6 +46,7 @@ impl IdentityConfig {
             session_idle_timeout: settings.session_idle_timeout,
             session_cookie_cache: settings.session_cookie_cache,
             session_secret: Some(settings.secrets.auth.clone()),
+            assertion_secret: Some(settings.secrets.instance_hex.clone()),
             audit_pepper: settings.audit_pepper.clone(),
             ..Self::default()
         }

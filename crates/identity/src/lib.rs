@@ -7,6 +7,7 @@
 
 pub mod accounts;
 pub mod api_keys;
+mod assertion;
 pub mod caller;
 pub mod config;
 pub mod fields;

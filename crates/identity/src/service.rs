@@ -32,6 +32,7 @@ pub(crate) struct Parts {
     pub(crate) config: IdentityConfig,
     pub(crate) hasher: PasswordHasher,
     pub(crate) setup_token: secrecy::SecretString,
+    pub(crate) assertion_secret: secrecy::SecretString,
     pub(crate) copies: Copies,
 }
 
@@ -89,8 +90,9 @@ impl Identity {
         }
         let hasher = PasswordHasher::new(config.hash_cost)?;
         let setup_token = config.setup_token.clone().unwrap_or_else(|| random_token(18).into());
+        let assertion_secret = config.assertion_secret.clone().unwrap_or_else(|| random_token(32).into());
         let copies = Copies::new(&config);
-        Ok(Self(Arc::new(Parts { db, clock, config, hasher, setup_token, copies })))
+        Ok(Self(Arc::new(Parts { db, clock, config, hasher, setup_token, assertion_secret, copies })))
     }
 
     /// Ends sessions that were idle too long and writes that it did (SES-6). A request of such a session is refused whether this ran or not.
@@ -116,7 +118,7 @@ impl Identity {
         }
     }
 
-    /// Removes sessions that ended and counters of wrong passwords that nobody touched for 90 days.
+    /// Removes sessions that ended, assertions that are over and counters of wrong passwords that nobody touched for 90 days.
     ///
     /// # Errors
     /// When the database cannot be reached.

@@ -1,6 +1,6 @@
 //! Sign-in by the headers of a reverse proxy (spec 10, 14): an application that has signed its people in
 //! hands them to one organization. The key that the proxy sends decides the organization; the headers
-//! beside it say who the person is.
+//! beside it say who the person is, plainly or in an assertion that the proxy signed.
 //!
 //! Teams are not known here: what the proxy says about them is ignored.
 
@@ -10,6 +10,7 @@ use tale_core::ids::{OrgId, TrustedKeyId, UserId};
 use tale_core::{Actor, Code, Problem};
 use tale_db::hints::Topic;
 
+use crate::assertion;
 use crate::caller::Caller;
 use crate::fields;
 use crate::keys;
@@ -53,6 +54,8 @@ pub struct TrustedKey {
     pub created_at: DateTime<Utc>,
     /// When it signed somebody in last.
     pub last_used_at: Option<DateTime<Utc>>,
+    /// Whether it takes signed assertions only.
+    pub signed_only: bool,
 }
 
 /// A key just made, with the secret that is shown once.
@@ -64,6 +67,8 @@ pub struct CreatedTrustedKey {
     pub secret: String,
     /// Its first characters.
     pub prefix: String,
+    /// What its assertions are signed with.
+    pub signing_secret: String,
 }
 
 /// What a request of the proxy carries. A header that came more than once counts as absent: one of the
@@ -78,6 +83,8 @@ pub struct Assertion {
     pub name: Option<String>,
     /// The person's role.
     pub role: Option<String>,
+    /// A signed assertion, which then says all three.
+    pub signed: Option<String>,
 }
 
 /// What became of a hand-off. Whoever is refused is not told why.
@@ -95,6 +102,10 @@ pub enum HandOff {
 fn given_role(asserted: Option<&str>, ceiling: Role) -> Role {
     let asserted = asserted.and_then(|text| Role::parse(&text.trim().to_lowercase()));
     asserted.filter(|role| assertable(*role)).unwrap_or(Role::Member).min(ceiling)
+}
+
+fn no_key() -> Problem {
+    Problem::new(Code::TrustedKeyNotFound, "This key does not exist, or it was revoked before.")
 }
 
 fn assertable(role: Role) -> bool {
@@ -120,6 +131,7 @@ impl Identity {
                 created_by: key.created_by,
                 created_at: key.created_at,
                 last_used_at: key.last_used_at,
+                signed_only: key.signed_only,
             })
             .collect();
         Ok(TrustedHeaders { enabled: settings.enabled, max_role: settings.max_role, keys })
@@ -158,7 +170,12 @@ impl Identity {
     ///
     /// # Errors
     /// `ORG_FORBIDDEN` without the right, `INVALID_BODY`, `TRUSTED_KEY_LIMIT` for an eleventh one.
-    pub async fn create_trusted_key(&self, caller: &Caller, name: &str) -> Result<CreatedTrustedKey, Problem> {
+    pub async fn create_trusted_key(
+        &self,
+        caller: &Caller,
+        name: &str,
+        signed_only: bool,
+    ) -> Result<CreatedTrustedKey, Problem> {
         caller.require(Capability::OrganizationManage)?;
         let name = fields::short_text("name", name, MAX_NAME_CHARS)?;
         let key = keys::trusted_headers();
@@ -179,13 +196,44 @@ impl Identity {
             prefix: &key.first,
             by: caller.user,
             at: now,
+            signed_only,
         };
         store::trusted_headers::insert(&mut tx, caller.org, &row).await?;
-        let change = Change::organization("trusted_headers.key_created").on("trusted_key", id).named(&name);
+        let change = Change::organization("trusted_headers.key_created")
+            .on("trusted_key", id)
+            .named(&name)
+            .with("signedOnly", signed_only);
         trail::record(&mut tx, now, caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
         tx.commit().await?;
-        Ok(CreatedTrustedKey { id, secret: key.secret, prefix: key.first })
+        let signing_secret = assertion::secret_of(&self.0.assertion_secret, id);
+        Ok(CreatedTrustedKey { id, secret: key.secret, prefix: key.first, signing_secret })
+    }
+
+    /// Sets whether a key takes signed assertions only. Returns what they are signed with.
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right, `TRUSTED_KEY_NOT_FOUND`.
+    pub async fn set_signed_only(
+        &self,
+        caller: &Caller,
+        id: TrustedKeyId,
+        signed_only: bool,
+    ) -> Result<String, Problem> {
+        caller.require(Capability::OrganizationManage)?;
+        let mut tx = self.begin().await?;
+        let set = store::trusted_headers::set_signed_only(&mut tx, caller.org, id, signed_only).await?;
+        let (name, before) = set.ok_or_else(no_key)?;
+        if before != signed_only {
+            let change = Change::organization("trusted_headers.key_updated")
+                .on("trusted_key", id)
+                .named(&name)
+                .changed("signedOnly", before, signed_only);
+            trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
+            trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
+        }
+        tx.commit().await?;
+        Ok(assertion::secret_of(&self.0.assertion_secret, id))
     }
 
     /// Revokes a key for good. Sessions that it began go on.
@@ -196,9 +244,7 @@ impl Identity {
         caller.require(Capability::OrganizationManage)?;
         let mut tx = self.begin().await?;
         let now = self.now();
-        let name = store::trusted_headers::revoke(&mut tx, caller.org, id, now).await?.ok_or_else(|| {
-            Problem::new(Code::TrustedKeyNotFound, "This key does not exist, or it was revoked before.")
-        })?;
+        let name = store::trusted_headers::revoke(&mut tx, caller.org, id, now).await?.ok_or_else(no_key)?;
         let change = Change::organization("trusted_headers.key_revoked").on("trusted_key", id).named(&name);
         trail::record(&mut tx, now, caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
@@ -239,6 +285,22 @@ impl Identity {
             self.note_refusal(Some(&key), email.as_deref(), device, why).await?;
             return Ok(HandOff::KeyRefused);
         }
+        let signed = match &assertion.signed {
+            Some(token) => match self.named(&key, token).await? {
+                Ok(named) => Some(named),
+                Err(why) => {
+                    self.note_refusal(Some(&key), None, device, why).await?;
+                    return Ok(HandOff::KeyRefused);
+                }
+            },
+            None if key.signed_only => {
+                self.note_refusal(Some(&key), email.as_deref(), device, "unsigned").await?;
+                return Ok(HandOff::KeyRefused);
+            }
+            None => None,
+        };
+        let assertion = signed.as_ref().unwrap_or(assertion);
+        let email = assertion.email.as_deref().and_then(|text| fields::email(text).ok());
         let Some(email) = email else {
             self.note_refusal(Some(&key), None, device, "email").await?;
             return Ok(HandOff::Refused);
@@ -250,6 +312,21 @@ impl Identity {
                 Ok(HandOff::Refused)
             }
         }
+    }
+
+    /// What a signed assertion says, once: whoever sends it again is refused, by every process.
+    async fn named(&self, key: &PresentedRow, token: &str) -> Result<Result<Assertion, &'static str>, Problem> {
+        let secret = assertion::secret_of(&self.0.assertion_secret, key.id);
+        let named = match assertion::read(token, &secret, self.now()) {
+            Ok(named) => named,
+            Err(why) => return Ok(Err(why)),
+        };
+        let mut conn = self.0.db.acquire().await?;
+        if !store::trusted_headers::spend(&mut conn, key.org_id, key.id, &named.nonce, named.expires_at).await? {
+            return Ok(Err("assertion-replayed"));
+        }
+        let said = Assertion { email: Some(named.email), name: named.name, role: named.role, ..Assertion::default() };
+        Ok(Ok(said))
     }
 
     /// Gives the person a session in the key's organization; `None` when they have no seat there.

@@ -23,6 +23,9 @@ use crate::problem::HttpProblem;
 use crate::query::Query;
 use crate::state::App;
 
+/// Carries a signed assertion.
+const ASSERTION_HEADER: &str = "Tale-Assertion";
+
 /// Longest `redirect` that is looked at, in bytes.
 const MAX_REDIRECT: usize = 2_048;
 
@@ -59,6 +62,8 @@ struct TrustedKey {
     /// Milliseconds since 1970; `null` when it never signed anybody in.
     #[schema(required)]
     last_used_at: Option<i64>,
+    /// Whether it takes signed assertions only.
+    signed_only: bool,
 }
 
 /// The names of the headers, as the operator set them.
@@ -74,6 +79,8 @@ struct HeaderNames {
     role: String,
     /// Reserved for team names; ignored.
     teams: String,
+    /// Carries a signed assertion; its name is fixed.
+    assertion: &'static str,
 }
 
 /// A role that a header can give.
@@ -122,6 +129,25 @@ struct Embedding {
 struct CreateTrustedKey {
     /// 1 to 64 characters.
     name: String,
+    /// Whether it takes signed assertions only; `false` by default.
+    #[serde(default)]
+    signed_only: bool,
+}
+
+/// What a key takes.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct TrustedKeyChange {
+    /// Whether it takes signed assertions only.
+    signed_only: bool,
+}
+
+/// What assertions are signed with.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SigningSecret {
+    /// The secret of HMAC-SHA256, as this text.
+    signing_secret: String,
 }
 
 /// A key just made.
@@ -134,6 +160,8 @@ struct CreatedTrustedKey {
     key: String,
     /// Its first characters.
     token_prefix: String,
+    /// What its assertions are signed with.
+    signing_secret: String,
 }
 
 /// Where a hand-off leads.
@@ -168,12 +196,20 @@ async fn read(State(app): State<App>, Member(caller): Member) -> Result<Json<Tru
             created_at: key.created_at.timestamp_millis(),
             created_by: key.created_by.map(|user| user.to_string()),
             last_used_at: key.last_used_at.map(|at| at.timestamp_millis()),
+            signed_only: key.signed_only,
         })
         .collect();
     let names = app.trusted_headers.clone();
-    let headers =
-        HeaderNames { key: names.secret, email: names.email, name: names.name, role: names.role, teams: names.teams };
-    Ok(Json(TrustedHeaders { enabled: found.enabled, max_asserted_role: found.max_role, keys, headers }))
+    let headers = HeaderNames {
+        key: names.secret,
+        email: names.email,
+        name: names.name,
+        role: names.role,
+        teams: names.teams,
+        assertion: ASSERTION_HEADER,
+    };
+    let frame_origins = app.identity.frame_origins(&caller).await?;
+    Ok(Json(TrustedHeaders { enabled: found.enabled, max_asserted_role: found.max_role, keys, headers, frame_origins }))
 }
 
 /// Switches the sign-in on or off and sets the highest role it gives.
@@ -210,8 +246,13 @@ async fn create_key(
 ) -> Result<(StatusCode, Json<CreatedTrustedKey>), HttpProblem> {
     caller.require(tale_identity::Capability::OrganizationManage)?;
     let form = body.read()?;
-    let key = app.identity.create_trusted_key(&caller, &form.name).await?;
-    let made = CreatedTrustedKey { id: key.id.to_string(), key: key.secret, token_prefix: key.prefix };
+    let key = app.identity.create_trusted_key(&caller, &form.name, form.signed_only).await?;
+    let made = CreatedTrustedKey {
+        id: key.id.to_string(),
+        key: key.secret,
+        token_prefix: key.prefix,
+        signing_secret: key.signing_secret,
+    };
     Ok((StatusCode::CREATED, Json(made)))
 }
 
@@ -223,11 +264,27 @@ async fn revoke_key(
     Path(id): Path<String>,
 ) -> Result<StatusCode, HttpProblem> {
     caller.require(tale_identity::Capability::OrganizationManage)?;
-    let id = id
-        .parse()
-        .map_err(|_| Problem::new(Code::TrustedKeyNotFound, "This key does not exist, or it was revoked before."))?;
-    app.identity.revoke_trusted_key(&caller, id).await?;
+    app.identity.revoke_trusted_key(&caller, key_id(&id)?).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+fn key_id(text: &str) -> Result<TrustedKeyId, Problem> {
+    text.parse()
+        .map_err(|_| Problem::new(Code::TrustedKeyNotFound, "This key does not exist, or it was revoked before."))
+}
+
+/// Sets whether a key takes signed assertions only, and tells what they are signed with.
+#[utoipa::path(patch, path = "/api/app/trusted-headers/keys/{id}", tag = "trusted headers", params(("id" = String, Path), ("orgId" = Option<String>, Query)), request_body = TrustedKeyChange, responses((status = 200, body = SigningSecret)), operation_id = "change_trusted_key")]
+async fn change_key(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+    body: Body<TrustedKeyChange>,
+) -> Result<Json<SigningSecret>, HttpProblem> {
+    caller.require(tale_identity::Capability::OrganizationManage)?;
+    let form = body.read()?;
+    let signing_secret = app.identity.set_signed_only(&caller, key_id(&id)?, form.signed_only).await?;
+    Ok(Json(SigningSecret { signing_secret }))
 }
 
 /// Signs in whom the reverse proxy names in its headers and leads on to `redirect`, a path of this Tale.
@@ -342,6 +399,10 @@ impl FromRequestParts<App> for Asked {
             email: single(headers, &names.email),
             name: single(headers, &names.name),
             role: single(headers, &names.role),
+            // One that came twice is no assertion, and not none.
+            signed: headers
+                .contains_key(ASSERTION_HEADER)
+                .then(|| single(headers, ASSERTION_HEADER).unwrap_or_default()),
         };
         let languages = single(headers, header::ACCEPT_LANGUAGE.as_str()).unwrap_or_default().to_lowercase();
         Ok(Self { assertion, by_page_load: is_page_load(headers), languages })
@@ -358,7 +419,7 @@ fn single(headers: &HeaderMap, name: &str) -> Option<String> {
 
 /// Whether the request came through a proxy that names a person.
 pub(crate) fn names_somebody(app: &App, headers: &HeaderMap) -> bool {
-    single(headers, &app.trusted_headers.email).is_some()
+    single(headers, &app.trusted_headers.email).is_some() || headers.contains_key(ASSERTION_HEADER)
 }
 
 /// Whether a browser asks for a page of its own window, not from another site, or of a frame that shows a

@@ -1,6 +1,10 @@
 //! Sign-in by the headers of a reverse proxy, through the doors.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
+use tale_core::crypto::hmac_sha256;
+use tale_core::{Clock, ManualClock};
 use tale_identity::Role;
 
 use crate::client::{Answer, Client};
@@ -165,7 +169,9 @@ async fn only_a_page_load_of_our_own_signs_in_and_a_session_is_kept() {
     for (site, mode, dest) in [
         ("cross-site", "navigate", "document"),
         ("same-origin", "no-cors", "image"),
-        ("same-origin", "navigate", "iframe"),
+        ("cross-site", "navigate", "iframe"),
+        ("same-site", "navigate", "iframe"),
+        ("none", "navigate", "iframe"),
     ] {
         let answer = page(site, mode, dest).get(DOOR).await;
         assert_eq!(answer.header("location"), "/log-in", "{site} {mode} {dest}");
@@ -192,6 +198,81 @@ async fn the_sign_in_page_learns_that_a_proxy_names_the_visitor() {
     assert_eq!(told(stage.owner.clone().with("remote-email", "zoe@acme.test")).await, Value::Bool(false));
 }
 
+/// An assertion as a proxy signs it.
+fn assertion(clock: &ManualClock, secret: &str, email: &str, id: &str) -> String {
+    let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let now = clock.now().timestamp();
+    let claims = json!({ "email": email, "name": "Zoë", "role": "admin", "iat": now, "exp": now + 60, "jti": id });
+    let signed = format!("{}.{}", part(json!({ "alg": "HS256", "typ": "JWT" })), part(claims));
+    let signature = hmac_sha256(secret.as_bytes(), signed.as_bytes());
+    format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+}
+
+#[tokio::test]
+async fn a_signed_assertion_names_the_person_once_and_a_key_can_ask_for_it() {
+    let mut stage = Stage::new().await;
+    let plain = trusting(&mut stage, "editor").await;
+    let made = stage.post("trusted-headers/keys", json!({ "name": "signed", "signedOnly": true })).await.expect(201);
+    let (key, secret) = (made["key"].as_str().unwrap(), made["signingSecret"].as_str().unwrap());
+    let (clock, browser) = (stage.world.clock.clone(), stage.world.browser().without("origin"));
+    let behind = |key: &str| browser.clone().with("authorization", &format!("Bearer {key}"));
+
+    // The assertion says all of it; a header beside it says nothing.
+    let signed = assertion(&clock, secret, "zoe@acme.test", "0123456789abcdef");
+    let mut zoe = behind(key).with("tale-assertion", &signed).with("remote-email", "ada@acme.test");
+    assert_eq!(zoe.get(DOOR).await.header("location"), "/dashboard");
+    assert_eq!(zoe.get("/api/app/session").await.expect(200)["user"]["email"], "zoe@acme.test");
+    assert_eq!(role_of(&mut stage, "zoe@acme.test").await.unwrap(), "editor");
+
+    // Again, by somebody who read it on the way, also at another process.
+    let mut thief = behind(key).with("tale-assertion", &signed);
+    refused(&thief.get(DOOR).await);
+    // Without one, with another key's, with a changed one, twice.
+    refused(&behind(key).with("remote-email", "ada@acme.test").get(DOOR).await);
+    let fresh = |id: &str| assertion(&clock, secret, "zoe@acme.test", id);
+    let mut beside_another = behind(&plain).with("tale-assertion", &fresh("another-0123456789"));
+    refused(&beside_another.get(DOOR).await);
+    let twice = fresh("twice-0123456789");
+    refused(&behind(key).with("tale-assertion", &twice).and("tale-assertion", &twice).get(DOOR).await);
+    let late = fresh("late-0123456789ab");
+    clock.advance(std::time::Duration::from_secs(60));
+    refused(&behind(key).with("tale-assertion", &late).get(DOOR).await);
+    // None of these used up what they carried.
+    assert_eq!(
+        behind(key).with("tale-assertion", &fresh("twice-0123456789")).get(DOOR).await.header("location"),
+        "/dashboard"
+    );
+
+    // The plain form comes back with the switch, and the secret stays the same.
+    let path = stage.app(&format!("trusted-headers/keys/{}", made["id"].as_str().unwrap()));
+    let told = stage.owner.patch(&path, json!({ "signedOnly": false })).await.expect(200);
+    assert_eq!(told["signingSecret"], secret);
+    let listed = stage.get("trusted-headers").await.expect(200);
+    assert!(!listed.to_string().contains(secret));
+    assert_eq!(behind(key).with("remote-email", "zoe@acme.test").get(DOOR).await.header("location"), "/dashboard");
+    let (mut eve, other, _) = stage.outsider().await;
+    let elsewhere = crate::stage::within(&other, &format!("trusted-headers/keys/{}", made["id"].as_str().unwrap()));
+    let foreign = eve.patch(&elsewhere, json!({ "signedOnly": true })).await;
+    assert_eq!(foreign.refusal(), (404, "TRUSTED_KEY_NOT_FOUND".into()));
+}
+
+#[tokio::test]
+async fn an_assertion_that_comes_twice_at_once_signs_in_once() {
+    let mut stage = Stage::new().await;
+    trusting(&mut stage, "member").await;
+    let made = stage.post("trusted-headers/keys", json!({ "name": "signed", "signedOnly": true })).await.expect(201);
+    let signed =
+        assertion(&stage.world.clock, made["signingSecret"].as_str().unwrap(), "zoe@acme.test", "0123456789abcdef");
+    let key = format!("Bearer {}", made["key"].as_str().unwrap());
+    let client = stage.world.browser().without("origin").with("authorization", &key).with("tale-assertion", &signed);
+    let answers = futures::future::join_all((0..8).map(|_| {
+        let mut client = client.clone();
+        async move { client.get(DOOR).await.headers.contains_key("set-cookie") }
+    }))
+    .await;
+    assert_eq!(answers.into_iter().filter(|signed_in| *signed_in).count(), 1);
+}
+
 #[tokio::test]
 async fn there_are_ten_keys_at_most_and_no_ceiling_above_admin() {
     let mut stage = Stage::new().await;
@@ -199,8 +280,9 @@ async fn there_are_ten_keys_at_most_and_no_ceiling_above_admin() {
     assert_eq!(
         untouched,
         json!({
-            "enabled": false, "maxAssertedRole": "member", "keys": [],
+            "enabled": false, "maxAssertedRole": "member", "keys": [], "frameOrigins": [],
             "headers": {
+                "assertion": "Tale-Assertion",
                 "key": "Remote-Internal-Secret", "email": "Remote-Email", "name": "Remote-Name",
                 "role": "Remote-Role", "teams": "Remote-Teams",
             },

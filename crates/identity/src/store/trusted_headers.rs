@@ -23,6 +23,7 @@ pub(crate) struct KeyRow {
     pub(crate) created_by: Option<UserId>,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) last_used_at: Option<DateTime<Utc>>,
+    pub(crate) signed_only: bool,
 }
 
 /// A new key.
@@ -33,6 +34,7 @@ pub(crate) struct NewKey<'a> {
     pub(crate) prefix: &'a str,
     pub(crate) by: Option<UserId>,
     pub(crate) at: DateTime<Utc>,
+    pub(crate) signed_only: bool,
 }
 
 /// What a presented key stands for.
@@ -42,6 +44,7 @@ pub(crate) struct PresentedRow {
     pub(crate) org_id: OrgId,
     pub(crate) name: String,
     pub(crate) live: bool,
+    pub(crate) signed_only: bool,
     pub(crate) enabled: bool,
     #[sqlx(try_from = "String")]
     pub(crate) max_role: Role,
@@ -82,7 +85,7 @@ pub(crate) async fn any_enabled(conn: &mut PgConnection) -> Result<bool, sqlx::E
 /// The keys that are not revoked, newest first.
 pub(crate) async fn keys(conn: &mut PgConnection, org: OrgId) -> Result<Vec<KeyRow>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT id, name, prefix, created_by, created_at, last_used_at
+        "SELECT id, name, prefix, created_by, created_at, last_used_at, signed_only
            FROM app.trusted_header_keys
           WHERE org_id = $1 AND revoked_at IS NULL
           ORDER BY created_at DESC, id DESC",
@@ -94,8 +97,8 @@ pub(crate) async fn keys(conn: &mut PgConnection, org: OrgId) -> Result<Vec<KeyR
 
 pub(crate) async fn insert(conn: &mut PgConnection, org: OrgId, new: &NewKey<'_>) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "INSERT INTO app.trusted_header_keys (id, org_id, name, hash, prefix, created_by, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "INSERT INTO app.trusted_header_keys (id, org_id, name, hash, prefix, created_by, created_at, signed_only)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(new.id)
     .bind(org)
@@ -104,6 +107,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, org: OrgId, new: &NewKey<'_>
     .bind(new.prefix)
     .bind(new.by)
     .bind(new.at)
+    .bind(new.signed_only)
     .execute(conn)
     .await
     .map(drop)
@@ -131,7 +135,7 @@ pub(crate) async fn revoke(
 /// The key of a digest, revoked ones included. The key tells the organization.
 pub(crate) async fn presented(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Option<PresentedRow>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT k.id, k.org_id, k.name, k.revoked_at IS NULL AS live,
+        "SELECT k.id, k.org_id, k.name, k.revoked_at IS NULL AS live, k.signed_only,
                 COALESCE(s.enabled, false) AS enabled, COALESCE(s.max_role, 'member') AS max_role
            FROM app.trusted_header_keys k
            LEFT JOIN app.trusted_header_settings s ON s.org_id = k.org_id
@@ -156,4 +160,54 @@ pub(crate) async fn touch(
         .execute(conn)
         .await
         .map(drop)
+}
+
+/// Sets whether a live key takes signed assertions only; returns its name and what it was before.
+pub(crate) async fn set_signed_only(
+    conn: &mut PgConnection,
+    org: OrgId,
+    id: TrustedKeyId,
+    signed_only: bool,
+) -> Result<Option<(String, bool)>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE app.trusted_header_keys k SET signed_only = $3
+           FROM (SELECT id, signed_only FROM app.trusted_header_keys
+                  WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL FOR UPDATE) before
+          WHERE k.id = before.id
+         RETURNING k.name, before.signed_only",
+    )
+    .bind(org)
+    .bind(id)
+    .bind(signed_only)
+    .fetch_optional(conn)
+    .await
+}
+
+/// Uses an assertion up. `false`: it was used before.
+pub(crate) async fn spend(
+    conn: &mut PgConnection,
+    org: OrgId,
+    key: TrustedKeyId,
+    nonce: &[u8; 32],
+    expires_at: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "INSERT INTO app.trusted_header_nonces (key_id, nonce, org_id, expires_at)
+         VALUES ($1, $2, $3, $4)
+         ON CONFLICT (key_id, nonce) DO NOTHING",
+    )
+    .bind(key)
+    .bind(nonce.as_slice())
+    .bind(org)
+    .bind(expires_at)
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Forgets assertions that are over. Returns how many.
+pub(crate) async fn sweep(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<u64, sqlx::Error> {
+    let done =
+        sqlx::query("DELETE FROM app.trusted_header_nonces WHERE expires_at <= $1").bind(now).execute(conn).await?;
+    Ok(done.rows_affected())
 }

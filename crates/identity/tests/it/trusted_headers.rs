@@ -8,7 +8,13 @@ use tale_identity::{IdentityConfig, Role};
 use crate::world::{World, device};
 
 fn assertion(key: Option<&str>, email: &str, role: &str) -> Assertion {
-    Assertion { key: key.map(str::to_owned), email: Some(email.to_owned()), name: None, role: Some(role.to_owned()) }
+    Assertion {
+        key: key.map(str::to_owned),
+        email: Some(email.to_owned()),
+        name: None,
+        role: Some(role.to_owned()),
+        signed: None,
+    }
 }
 
 #[tokio::test]
@@ -17,7 +23,7 @@ async fn sign_ins_moves_and_refusals_are_written_down() {
     let world = World::with(IdentityConfig { audit_pepper: Some(pepper.into()), ..IdentityConfig::default() }).await;
     let owner = world.owner().await;
     world.identity.set_trusted_headers(&owner.caller, true, Role::Admin).await.unwrap();
-    let key = world.identity.create_trusted_key(&owner.caller, "portal").await.unwrap();
+    let key = world.identity.create_trusted_key(&owner.caller, "portal", false).await.unwrap();
     let far = device("203.0.113.9");
     let hand_off = async |key: Option<&str>, email: &str, role: &str| {
         world.identity.hand_off(&assertion(key, email, role), &far).await.unwrap()

@@ -23,12 +23,25 @@ export async function saveFrameOrigins(orgId: string, origins: string[]): Promis
 }
 
 /** Makes a key; the answer holds it whole, which nothing shows again. */
-export async function createTrustedKey(orgId: string, name: string): Promise<CreatedTrustedKey> {
-	const created = await send(
-		api.POST('/api/app/trusted-headers/keys', { params: { query: { orgId } }, body: { name } })
-	);
+export async function createTrustedKey(
+	orgId: string,
+	body: { name: string; signedOnly: boolean }
+): Promise<CreatedTrustedKey> {
+	const created = await send(api.POST('/api/app/trusted-headers/keys', { params: { query: { orgId } }, body }));
 	await reread(orgId);
 	return created;
+}
+
+/** Sets whether a key takes signed assertions only; the answer is what they are signed with. */
+export async function setSignedOnly(orgId: string, id: string, signedOnly: boolean): Promise<string> {
+	const { signingSecret } = await send(
+		api.PATCH('/api/app/trusted-headers/keys/{id}', {
+			params: { query: { orgId }, path: { id } },
+			body: { signedOnly }
+		})
+	);
+	await reread(orgId);
+	return signingSecret;
 }
 
 export async function revokeTrustedKey(orgId: string, id: string): Promise<void> {
