@@ -266,3 +266,14 @@ test('an edit that was not sent is there again after the session ended', async (
 	await expect(question).toBeVisible();
 	await expect(field).toHaveCount(0);
 });
+
+test('an upload that the server has no space for says so', async ({ owner: { page, open } }) => {
+	await page.route('**/tale-blobs/**', (route) => route.fulfill({ status: 507, body: '<Error/>' }));
+	await open('documents');
+	await page.getByRole('button', { name: 'Upload documents' }).first().click();
+	await page
+		.getByRole('dialog')
+		.locator('input[type=file]')
+		.setInputFiles({ name: `Full ${RUN}.txt`, mimeType: 'text/plain', buffer: Buffer.from('words') });
+	await expect(page.getByText('The server has no space left for files.')).toBeVisible();
+});

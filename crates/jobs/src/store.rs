@@ -349,3 +349,34 @@ pub(crate) async fn take_turn(conn: &mut PgConnection, kind: &str, every: Durati
     .await?;
     Ok(taken.rows_affected() == 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use tale_testkit::TestDb;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_claim_reads_a_few_rows_of_a_long_queue() {
+        let db = TestDb::new().await;
+        let org = OrgId::new();
+        let mut tx = db.app.begin().await.unwrap();
+        for _ in 0..500 {
+            insert(&mut tx, Some(org), "kind", &Value::Null, &EnqueueOptions::default()).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        let mut tx = db.app.begin_with(BEGIN_CLAIM).await.unwrap();
+        for last in [Uuid::max(), org.0, Uuid::nil()] {
+            let claimed = claim(&mut tx, "me", &["kind".to_owned()], &[3], last).await.unwrap();
+            assert_eq!(claimed.unwrap().place, org.0);
+        }
+        assert!(claim(&mut tx, "me", &["kind".to_owned()], &[3], org.0).await.unwrap().is_none());
+        let read: i64 = sqlx::query_scalar(
+            "SELECT (seq_tup_read + idx_tup_fetch)::bigint FROM pg_stat_xact_user_tables WHERE relid = 'app.jobs'::regclass",
+        )
+        .fetch_one(&mut *tx)
+        .await
+        .unwrap();
+        assert!(read < 100, "{read} rows were read for four claims");
+    }
+}

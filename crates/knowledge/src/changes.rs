@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use tale_core::Actor;
 use tale_core::ids::{DocumentId, FileId, OrgId};
-use tale_db::hints::{Hint, Topic, notify};
+use tale_db::hints::{Hint, Topic, notify, notify_all};
 use tale_governance::audit::{self, AuditEntry};
 use tale_identity::Caller;
 
@@ -65,8 +65,7 @@ pub(crate) async fn record_as(
         at,
     };
     audit::record(conn, &entry).await?;
-    notify(conn, &Hint::new(org, Topic::Documents)).await?;
-    hint_document(conn, org, id).await
+    notify_all(conn, &[Hint::new(org, Topic::Documents), Hint::new(org, Topic::Document).id(id.0)]).await
 }
 
 /// Tells whoever looks at the document.

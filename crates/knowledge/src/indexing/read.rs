@@ -225,10 +225,10 @@ impl Knowledge {
 
     /// Marks the file as running and reads what the run needs; `None` when there is nothing to do.
     async fn take_up(&self, org: OrgId, file: FileId) -> Result<Option<Source>, sqlx::Error> {
-        let mut tx = self.app().begin().await?;
-        let Some(mut row) = files::take_up(&mut tx, org, file, self.clock().now()).await? else { return Ok(None) };
-        changes::hint_held(&mut tx, org, file, row.document_id.map(|id| (id, true))).await?;
-        tx.commit().await?;
+        let mut conn = self.app().acquire().await?;
+        let Some(mut row) = files::take_up(&mut conn, org, file, self.clock().now()).await? else { return Ok(None) };
+        // One statement each: nothing depends on the hint, and the end of the run sends another.
+        changes::hint_held(&mut conn, org, file, row.document_id.map(|id| (id, true))).await?;
         let title = row.title.take().unwrap_or_else(|| title_of(&row.file_name));
         Ok(Some(Source { org, file, row, title }))
     }
@@ -283,7 +283,7 @@ impl Knowledge {
             let mut ended = false;
             while slice.ids.len() < SLICE && !ended {
                 match stream.next().await? {
-                    Some(chunk) => push(&mut slice, file, content_hash, &chunk),
+                    Some(chunk) => push(&mut slice, file, content_hash, chunk),
                     None => ended = true,
                 }
             }
@@ -472,7 +472,7 @@ async fn finish(
     Ok(true)
 }
 
-fn push(slice: &mut Slice, file: FileId, content_hash: &str, chunk: &Chunk) {
+fn push(slice: &mut Slice, file: FileId, content_hash: &str, chunk: Chunk) {
     let place = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let body_end = chunk.body_start + chunk.body.chars().count() as u64;
     let head = usize::try_from(chunk.body_start.saturating_sub(chunk.start)).unwrap_or_default();
@@ -482,8 +482,8 @@ fn push(slice: &mut Slice, file: FileId, content_hash: &str, chunk: &Chunk) {
     tail_text.reverse();
     slice.ids.push(chunk_id(file, content_hash, CHUNKER_VERSION, chunk.ordinal).0);
     slice.ordinals.push(i32::try_from(chunk.ordinal).unwrap_or(i32::MAX));
-    slice.headers.push(chunk.header.clone());
-    slice.bodies.push(chunk.body.clone());
+    slice.headers.push(chunk.header);
+    slice.bodies.push(chunk.body);
     slice.body_starts.push(place(chunk.body_start));
     slice.body_ends.push(place(body_end));
     slice.core_starts.push(place(chunk.start));

@@ -80,6 +80,7 @@ enum Kind {
     Other,
 }
 
+#[inline]
 fn kind(c: char) -> Kind {
     if c.is_ascii() {
         return match c {
@@ -108,10 +109,45 @@ fn kind(c: char) -> Kind {
     }
 }
 
+/// The word of lower-case ASCII letters, perhaps with a capital first, that begins at `start`, by its
+/// end; `None` when it may go on in another way.
+fn plain_end(bytes: &[u8], start: usize) -> Option<usize> {
+    if !bytes[start].is_ascii_alphabetic() {
+        return None;
+    }
+    let length = bytes[start + 1..].iter().position(|byte| !byte.is_ascii_lowercase());
+    let end = length.map_or(bytes.len(), |length| start + 1 + length);
+    let is_end = |at: usize| {
+        bytes
+            .get(at)
+            .is_none_or(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'#'))
+    };
+    let connected = bytes.get(end).is_some_and(|byte| kind(char::from(*byte)) == Kind::Connector);
+    // a connector ends the word unless a letter or digit follows it
+    (end - start <= MAX_TOKEN_BYTES && is_end(end) && (!connected || is_end(end + 1))).then_some(end)
+}
+
 fn scan(text: &str, each: &mut impl FnMut(Seen<'_>)) {
     let mut lower = String::new();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if byte.is_ascii() && !byte.is_ascii_alphanumeric() {
+            at += 1;
+        } else if let Some(end) = plain_end(bytes, at) {
+            plain(&text[at..end], &mut lower, each);
+            at = end;
+        } else {
+            at += scan_one(&text[at..], &mut lower, each);
+        }
+    }
+}
+
+/// Hands over the word, or the run of dense characters, with which `text` begins; by how many bytes
+/// the text is read.
+fn scan_one(text: &str, lower: &mut String, each: &mut impl FnMut(Seen<'_>)) -> usize {
     let mut chars = text.char_indices().peekable();
-    while let Some(&(start, c)) = chars.peek() {
+    if let Some(&(start, c)) = chars.peek() {
         match kind(c) {
             Kind::Dense => {
                 let mut run = Vec::new();
@@ -149,12 +185,25 @@ fn scan(text: &str, each: &mut impl FnMut(Seen<'_>)) {
                 } else {
                     ""
                 };
-                emit(&text[start..end], suffix, &mut lower, each);
+                emit(&text[start..end], suffix, lower, each);
             }
             Kind::Connector | Kind::Other => {
                 chars.next();
             }
         }
+    }
+    chars.peek().map_or(text.len(), |(at, _)| *at)
+}
+
+/// Hands over a word of ASCII letters of which only the first may be a capital.
+fn plain(word: &str, lower: &mut String, each: &mut impl FnMut(Seen<'_>)) {
+    if word.as_bytes()[0].is_ascii_lowercase() {
+        each(Seen::Plain(word));
+    } else {
+        lower.clear();
+        lower.push_str(word);
+        lower.make_ascii_lowercase();
+        each(Seen::Plain(lower));
     }
 }
 
@@ -177,17 +226,9 @@ fn pairs(run: &[char], each: &mut impl FnMut(Seen<'_>)) {
 fn emit(run: &str, suffix: &str, lower: &mut String, each: &mut impl FnMut(Seen<'_>)) {
     // the usual word: lower-case ASCII letters, perhaps with a capital first
     let bytes = run.as_bytes();
-    let plain = suffix.is_empty() && bytes[0].is_ascii_alphabetic() && bytes[1..].iter().all(u8::is_ascii_lowercase);
-    if plain && run.len() <= MAX_TOKEN_BYTES {
-        if bytes[0].is_ascii_lowercase() {
-            each(Seen::Plain(run));
-        } else {
-            lower.clear();
-            lower.push_str(run);
-            lower.make_ascii_lowercase();
-            each(Seen::Plain(lower));
-        }
-        return;
+    let usual = suffix.is_empty() && bytes[0].is_ascii_alphabetic() && bytes[1..].iter().all(u8::is_ascii_lowercase);
+    if usual && run.len() <= MAX_TOKEN_BYTES {
+        return plain(run, lower, each);
     }
     let mut parts: Vec<Part> = Vec::new();
     let mut identifier = !suffix.is_empty();
@@ -361,6 +402,18 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn the_short_way_to_plain_words_leads_where_the_long_one_does(text in "[a-cA-C0-2 .,'#+@äß\u{301}漢-]{0,40}") {
+            let mut slowly = Vec::new();
+            let (mut at, mut lower) = (0, String::new());
+            while at < text.len() {
+                at += scan_one(&text[at..], &mut lower, &mut |word| slowly.push(format!("{word:?}")));
+            }
+            let mut quickly = Vec::new();
+            scan(&text, &mut |word| quickly.push(format!("{word:?}")));
+            assert_eq!(quickly, slowly);
+        }
+
         #[test]
         fn any_text_is_split_without_empty_or_long_tokens(text in "\\PC{0,200}") {
             for word in words_of(&text) {

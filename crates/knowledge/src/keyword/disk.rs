@@ -21,6 +21,7 @@ use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term
 use uuid::Uuid;
 
 use super::KeywordError;
+use super::entry::Analyst;
 use super::files::{Files, State};
 use super::schema::{self, Fields, Passage};
 use super::view::View;
@@ -146,6 +147,7 @@ fn checkpoint(index: &Index) -> Result<Option<Checkpoint>, KeywordError> {
 pub(crate) struct Writer {
     writer: IndexWriter,
     fields: Fields,
+    analyst: Analyst,
 }
 
 impl Writer {
@@ -160,7 +162,7 @@ impl Writer {
         policy.set_max_docs_before_merge(LARGEST_MERGE);
         policy.set_del_docs_ratio_before_merge(0.3);
         writer.set_merge_policy(Box::new(policy));
-        Ok(Self { writer, fields })
+        Ok(Self { writer, fields, analyst: Analyst::default() })
     }
 
     /// Removes every passage of `file`.
@@ -169,14 +171,14 @@ impl Writer {
     }
 
     /// Adds a passage in the place of the one that stands there, if there is one.
-    pub(crate) fn put(&self, passage: &Passage) -> Result<(), KeywordError> {
+    pub(crate) fn put(&mut self, passage: &Passage) -> Result<(), KeywordError> {
         self.writer.delete_term(Term::from_field_bytes(self.fields.place, &passage.place()));
         self.add(passage)
     }
 
     /// Adds a passage that is not there yet.
-    pub(crate) fn add(&self, passage: &Passage) -> Result<(), KeywordError> {
-        self.writer.add_document(schema::entry(&self.fields, passage))?;
+    pub(crate) fn add(&mut self, passage: &Passage) -> Result<(), KeywordError> {
+        self.writer.add_document(self.analyst.entry(&self.fields, passage))?;
         Ok(())
     }
 
@@ -234,8 +236,8 @@ impl Build {
     }
 
     /// Adds passages.
-    pub(crate) fn add(&self, passages: &[Passage]) -> Result<(), KeywordError> {
-        let Some(writer) = &self.writer else { return Err(KeywordError::Stopped) };
+    pub(crate) fn add(&mut self, passages: &[Passage]) -> Result<(), KeywordError> {
+        let Some(writer) = &mut self.writer else { return Err(KeywordError::Stopped) };
         passages.iter().try_for_each(|passage| writer.add(passage))
     }
 

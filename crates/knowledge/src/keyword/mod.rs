@@ -19,6 +19,7 @@
 
 mod analysis;
 mod disk;
+mod entry;
 mod error;
 mod files;
 mod language;

@@ -17,8 +17,9 @@ use tantivy::{Searcher, Term};
 use uuid::Uuid;
 
 use super::analysis::{Part, Word, words_of};
+use super::entry::stem_of;
 use super::language::{Language, Stems, is_stop_word};
-use super::schema::{CHAT, LIBRARY, TextFields, stem_of};
+use super::schema::{CHAT, LIBRARY, TextFields};
 use super::view::View;
 
 /// Distinct words of a query that are looked for; of a longer text, the rarest ones.

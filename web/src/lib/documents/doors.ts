@@ -49,7 +49,7 @@ export function uploadDoors<Result>(
 		finish,
 		explain(cause): UploadFailure {
 			if (cause instanceof TransferError) {
-				return { code: TRANSFER_CODES[cause.reason] };
+				return { code: cause.status === 507 ? 'UPLOAD_NO_SPACE' : TRANSFER_CODES[cause.reason] };
 			}
 			const problem = toProblem(cause);
 			return { code: problem.code, message: problemText(problem), requestId: problem.requestId ?? undefined };
@@ -78,6 +78,8 @@ export function uploadFailureText(failure: UploadFailure, size: number): string 
 			return m.documents_upload_reload();
 		case 'UPLOAD_REFUSED':
 			return m.documents_upload_refused();
+		case 'UPLOAD_NO_SPACE':
+			return m.documents_upload_full();
 		case 'UNSUPPORTED_FILE_TYPE':
 			return m.documents_upload_unsupported();
 		case 'OBJECT_STORE_UNCONFIGURED':
