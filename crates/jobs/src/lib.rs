@@ -11,8 +11,8 @@
 //!
 //! **Order.** Claims take turns between organizations and take the oldest job inside one; an
 //! organization at its limit for a kind ([`Job::PER_ORG`]) is passed over. A worker claims only
-//! kinds it knows, so two releases share a queue. `NOTIFY tale_jobs` wakes workers; polling every
-//! [`POLL`] is the truth.
+//! kinds it knows, so two releases share a queue. `NOTIFY tale_jobs` wakes workers; it names kind and
+//! organization, so that one at that limit sleeps on. Polling every [`POLL`] is the truth.
 //!
 //! **Failure.** A job that fails is tried again after a growing, jittered pause ([`Backoff`]), up
 //! to [`Job::MAX_ATTEMPTS`]; one that something it needs is away for costs no attempt and comes back
@@ -20,8 +20,8 @@
 //! its code, after [`Job::given_up`] has told the domain.
 //!
 //! **Growth.** Enqueue and finish touch one row. A claim costs one index probe per organization it
-//! passes over plus one per kind, takes a short advisory lock (claims are serial, about a
-//! millisecond each) and holds no row locks after it. A worker writes one heartbeat statement per
+//! passes over plus one per kind, takes a short advisory lock (claims are serial, a
+//! fraction of a millisecond each, however long the queue) and holds no row locks after it. A worker writes one heartbeat statement per
 //! [`HEARTBEAT`], whatever the number of jobs it runs.
 //!
 //! The room never interprets a payload and knows no other room's tables.
