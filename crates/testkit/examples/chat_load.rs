@@ -29,6 +29,8 @@ const CHATS: usize = 300;
 const RATE: u64 = 50;
 const SECONDS: u64 = 20;
 const SINGLE: usize = 200;
+/// Messages before those that are measured: until then connections are opened and statements planned.
+const WARM_UP: usize = 50;
 
 /// Shared with the upstream.
 struct Upstream {
@@ -221,7 +223,7 @@ impl Tale {
 
 async fn single(tale: &Tale, upstream: &Upstream) {
     let mut shares = Vec::new();
-    for _ in 0..SINGLE {
+    for number in 0..WARM_UP + SINGLE {
         let thread = tale.thread().await;
         let (follow, sent) = tokio::join!(tale.follow(&thread, upstream), async {
             // The stream is open first, as a browser's is.
@@ -232,7 +234,9 @@ async fn single(tale: &Tale, upstream: &Upstream) {
         });
         let arrived = upstream.arrived.load(Ordering::SeqCst);
         let (delays, _) = follow;
-        shares.push((arrived - sent) + delays.first().copied().unwrap_or_default());
+        if number >= WARM_UP {
+            shares.push((arrived - sent) + delays.first().copied().unwrap_or_default());
+        }
     }
     report("own share of the time to the first token", &mut shares);
 }
