@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt};
+use futures::Stream;
 use tale_core::clock::SharedClock;
 use url::Url;
 
@@ -176,18 +176,7 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::TooLarge`] above `limit` bytes, else as [`Blobs::get`].
     pub async fn get_bytes(&self, key: &BlobKey, limit: u64) -> Result<Bytes, BlobError> {
-        let mut object = self.get(key, None).await?;
-        if object.length > limit {
-            return Err(BlobError::TooLarge { limit });
-        }
-        let mut all = Vec::with_capacity(usize::try_from(object.length).unwrap_or_default());
-        while let Some(piece) = object.bytes.next().await {
-            all.extend_from_slice(&piece?);
-            if all.len() as u64 > limit {
-                return Err(BlobError::TooLarge { limit });
-            }
-        }
-        Ok(all.into())
+        self.get(key, None).await?.collect(limit).await
     }
 
     /// What is known about an object; `None` when it does not exist.

@@ -73,6 +73,23 @@ pub struct BlobStream {
     pub bytes: Pin<Box<dyn Stream<Item = Result<Bytes, BlobError>> + Send>>,
 }
 
+impl BlobStream {
+    /// Everything that arrives, in memory.
+    pub(crate) async fn collect(mut self, limit: u64) -> Result<Bytes, BlobError> {
+        if self.length > limit {
+            return Err(BlobError::TooLarge { limit });
+        }
+        let mut all = Vec::with_capacity(usize::try_from(self.length).unwrap_or_default());
+        while let Some(piece) = self.bytes.next().await {
+            all.extend_from_slice(&piece?);
+            if all.len() as u64 > limit {
+                return Err(BlobError::TooLarge { limit });
+            }
+        }
+        Ok(all.into())
+    }
+}
+
 /// A request that a browser sends to the store by itself.
 #[derive(Debug, Clone)]
 pub struct SignedRequest {
@@ -289,18 +306,7 @@ impl Store {
     /// # Errors
     /// [`BlobError::TooLarge`] above `limit` bytes, else as [`Store::get`].
     pub async fn get_bytes(&self, key: &BlobKey, limit: u64) -> Result<Bytes, BlobError> {
-        let mut object = self.get(key, None).await?;
-        if object.length > limit {
-            return Err(BlobError::TooLarge { limit });
-        }
-        let mut all = Vec::with_capacity(usize::try_from(object.length).unwrap_or_default());
-        while let Some(piece) = object.bytes.next().await {
-            all.extend_from_slice(&piece?);
-            if all.len() as u64 > limit {
-                return Err(BlobError::TooLarge { limit });
-            }
-        }
-        Ok(all.into())
+        self.get(key, None).await?.collect(limit).await
     }
 
     /// What the store knows about an object; `None` when it does not exist.
