@@ -99,6 +99,9 @@ pub struct SessionPrincipal {
     /// How long the session may be idle: the shortest of what the deployment and the person's organizations
     /// allow; `None` = as long as it lives.
     pub idle_window: Option<Duration>,
+    /// Whether the session acts in `active_org` only: the key of a reverse proxy opened it, which vouches
+    /// for people in its own organization and nowhere else.
+    pub confined: bool,
 }
 
 impl SessionPrincipal {

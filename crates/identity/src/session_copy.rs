@@ -135,10 +135,10 @@ impl Identity {
     }
 
     /// A copy of a session that was just read, for the cookie beside its `token`. `None` when
-    /// sessions are not copied.
+    /// sessions are not copied; a confined one never is.
     #[must_use]
     pub fn copy_session(&self, principal: &SessionPrincipal, token: &str) -> Option<SessionCopy> {
-        let (key, life) = self.0.copies.made.as_ref()?;
+        let (key, life) = self.0.copies.made.as_ref().filter(|_| !principal.confined)?;
         let content = Content {
             session: principal.session,
             user: principal.user,
@@ -189,6 +189,7 @@ impl Identity {
             expires_at: time(content.expires)?,
             background,
             idle_window: content.idle.map(Duration::from_secs),
+            confined: false,
         };
         let (now, copied) = (self.now(), time(content.copied)?);
         let window = principal.idle_window;

@@ -167,6 +167,7 @@ impl Identity {
             expires_at: row.expires_at,
             background,
             idle_window,
+            confined: row.method == Method::TrustedHeaders.text(),
         };
         if !background && now >= row.last_used_at + note_every(idle_window) {
             let renewed = (now >= row.renewed_at + RENEW_EVERY).then(|| now + LIFETIME);
@@ -215,6 +216,12 @@ impl Identity {
             return Err(Problem::new(Code::OrgForbidden, "No organization is chosen. Name one with `orgId`."));
         }
         let (org, org_slug, role) = membership.ok_or_else(no_membership)?;
+        if principal.confined && principal.active_org != Some(org) {
+            return Err(Problem::new(
+                Code::OrgForbidden,
+                "You were signed in by another organization's reverse proxy, which opens that organization only. Log in with your password to use this one.",
+            ));
+        }
         if role == Role::Disabled {
             return Err(Problem::new(
                 Code::OrgForbidden,

@@ -30,6 +30,7 @@ pub(crate) struct SessionRow {
     pub(crate) expires_at: DateTime<Utc>,
     /// What the person's organizations allow.
     pub(crate) idle_minutes: Option<i32>,
+    pub(crate) method: String,
 }
 
 /// A new session.
@@ -81,7 +82,7 @@ pub(crate) async fn by_token(
     token_hash: &[u8; 32],
 ) -> Result<Option<SessionRow>, sqlx::Error> {
     sqlx::query_as(concat!(
-        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at, ",
+        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at, s.method, ",
         idle_minutes!(),
         " AS idle_minutes
            FROM app.sessions s
@@ -111,7 +112,7 @@ pub(crate) async fn member_by_token(
     org: Option<OrgId>,
 ) -> Result<Option<SessionMemberRow>, sqlx::Error> {
     sqlx::query_as(concat!(
-        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at,
+        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at, s.method,
                 o.id AS org_id, o.slug AS org_slug, m.role AS org_role, ",
         idle_minutes!(),
         " AS idle_minutes

@@ -1,6 +1,7 @@
 //! What the audit log says about sign-ins by a reverse proxy.
 
 use serde_json::Value;
+use tale_core::Code;
 use tale_core::crypto::{hex_of, hmac_sha256};
 use tale_identity::trusted_headers::{Assertion, HandOff};
 use tale_identity::{IdentityConfig, Role};
@@ -74,4 +75,30 @@ async fn sign_ins_moves_and_refusals_are_written_down() {
     .await
     .unwrap();
     assert!(!dump.contains(&key.secret));
+}
+
+#[tokio::test]
+async fn a_key_opens_its_own_organization_and_no_other_of_the_same_person() {
+    let world = World::with(IdentityConfig {
+        session_cookie_cache: Some(std::time::Duration::from_secs(300)),
+        session_secret: Some("secret".into()),
+        ..IdentityConfig::default()
+    })
+    .await;
+    let owner = world.owner().await;
+    let second = world.identity.create_organization(&owner.principal, "Second").await.unwrap();
+    world.identity.set_trusted_headers(&owner.caller, true, Role::Member).await.unwrap();
+    let key = world.identity.create_trusted_key(&owner.caller, "portal", false).await.unwrap();
+    let said = assertion(Some(&key.secret), &owner.principal.email, "member");
+    let HandOff::SignedIn(signed_in) = world.identity.hand_off(&said, &device("203.0.113.9")).await.unwrap() else {
+        panic!("refused")
+    };
+
+    let (principal, here) = world.identity.authenticate_member(&signed_in.token, false, Some(owner.org)).await.unwrap();
+    assert_eq!(here.unwrap().org, owner.org);
+    let (_, there) = world.identity.authenticate_member(&signed_in.token, false, Some(second.id)).await.unwrap();
+    assert_eq!(there.unwrap_err().code, Code::OrgForbidden);
+    let there = world.identity.caller_for_session(&principal, Some(second.id)).await;
+    assert_eq!(there.unwrap_err().code, Code::OrgForbidden);
+    assert!(world.identity.copy_session(&principal, &signed_in.token).is_none(), "a copy would not know of it");
 }
