@@ -71,14 +71,23 @@ pub(crate) async fn charge(
     }
 }
 
-/// Forgets the failures of this network and of all networks together.
+/// Forgets the failures of this network and of all networks together, locked in the order in which they
+/// are charged: simultaneous sign-ins would wait for each other otherwise.
 pub(crate) async fn clear(conn: &mut PgConnection, key: &[u8; 32], network: &str) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM app.login_attempts WHERE key_hash = $1 AND network IN ($2, '*')")
-        .bind(key.as_slice())
-        .bind(network)
-        .execute(conn)
-        .await
-        .map(drop)
+    sqlx::query(
+        "WITH held AS MATERIALIZED (
+             SELECT network FROM app.login_attempts
+              WHERE key_hash = $1 AND network IN ($2, '*')
+              ORDER BY network = '*'
+                FOR UPDATE
+         )
+         DELETE FROM app.login_attempts a USING held WHERE a.key_hash = $1 AND a.network = held.network",
+    )
+    .bind(key.as_slice())
+    .bind(network)
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Removes counters untouched since `before`. Returns how many.
