@@ -4,6 +4,7 @@ use futures::StreamExt;
 use serde_json::json;
 use tale_chat::{DeltaKind, Part, SendRequest, SendTo, TurnEvent};
 use tale_core::Code;
+use tale_identity::preferences::Preferences;
 use tale_knowledge::files::Purpose;
 use tale_testkit::upstream::{Reply, Step};
 
@@ -33,6 +34,24 @@ async fn an_answer_streams_and_is_stored_as_it_was_streamed() {
     assert_eq!((reply.status.as_str(), reply.finish_reason.as_deref()), ("complete", Some("stop")));
     assert_eq!(reply.usage.map(|usage| (usage.input_tokens, usage.output_tokens)), Some((7, 4)));
     assert!(reply.first_token_at.is_some() && reply.done_at.is_some());
+}
+
+#[tokio::test]
+async fn the_model_reads_what_a_person_wants_of_every_answer_while_it_is_switched_on() {
+    let world = world().await;
+    let thread = world.titled().await;
+    for on in [true, false] {
+        let wanted = Preferences {
+            instructions_enabled: Some(on),
+            instructions: "Answer in rhymes.".into(),
+            ..Preferences::default()
+        };
+        world.identity.set_preferences(&world.owner.caller, &wanted).await.unwrap();
+        world.upstream.push(Reply::text("ok"));
+        world.ask(thread, "Hi").await;
+        let told = world.upstream.chat_requests().last().unwrap().body.to_string();
+        assert_eq!(told.contains("Answer in rhymes."), on);
+    }
 }
 
 #[tokio::test]
