@@ -61,7 +61,7 @@ impl Store {
         let failed = |step| move |error| CheckError::Failed { step, error };
         self.put_bytes(&key, "text/plain", Bytes::from_static(CONTENT)).await.map_err(failed(Step::Put))?;
         let seen = match other {
-            Some(other) => other.head_at(&self.object_path(&key)).await.map(|found| found.is_some()),
+            Some(other) => other.shows(self, &key).await,
             None => Ok(false),
         };
         let read = self.read_back(&key).await;
@@ -78,6 +78,20 @@ impl Store {
             Ok(_) | Err(BlobError::Refused { status: 403, .. }) => Ok(()),
             Err(error) => Err(CheckError::DefaultAway(error)),
         }
+    }
+
+    /// Whether an object of `written` turned up here: where that one put it, or where this one looks for
+    /// it. An endpoint with a path can spell our bucket and prefix as another bucket.
+    async fn shows(&self, written: &Self, key: &BlobKey) -> Result<bool, BlobError> {
+        let mut refused = None;
+        for found in [self.head_at(&written.object_path(key)).await, self.head(key).await] {
+            match found {
+                Ok(Some(_)) => return Ok(true),
+                Ok(None) => {}
+                Err(error) => refused = Some(error),
+            }
+        }
+        refused.map_or(Ok(false), Err)
     }
 
     async fn read_back(&self, key: &BlobKey) -> Result<bool, BlobError> {

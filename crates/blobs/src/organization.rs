@@ -151,7 +151,11 @@ impl Organizations {
         }
         let store = match self.read(slug).await {
             Ok(None) => Ok(None),
-            Ok(Some((bucket, keys))) => self.open(&bucket, keys).map(Some).map_err(Arc::new),
+            // Whoever wrote the file: what a person could not enter is not used.
+            Ok(Some((bucket, keys))) => match self.judge(&bucket) {
+                Ok(()) => self.open(&bucket, keys).map(Some).map_err(Arc::new),
+                Err(refused) => Err(Arc::new(ConnectionError::Issues(vec![Issue::new("endpoint", refused.message)]))),
+            },
             Err(error) => Err(Arc::new(error)),
         };
         if let Err(error) = &store {

@@ -125,15 +125,16 @@ impl ConfigStore {
     /// [`ConfigError::Io`] when the directory cannot be looked at.
     pub async fn stamp(&self, scope: Scope<'_>, file: FilePath) -> Result<Option<Stamp>, ConfigError> {
         let path = self.path(scope, file);
-        match tokio::fs::metadata(&path).await {
+        blocking(move || match std::fs::metadata(&path) {
             Ok(found) => Ok(Some(Stamp {
                 inode: found.ino(),
                 size: found.size(),
                 modified: (found.mtime(), found.mtime_nsec()),
             })),
-            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) if is_absent(&path, &error) => Ok(None),
             Err(source) => Err(ConfigError::Io { path, what: "read", source }),
-        }
+        })
+        .await
     }
 
     /// A file of settings; `None` when there is none.
@@ -217,7 +218,7 @@ impl ConfigStore {
     pub async fn remove(&self, scope: Scope<'_>, file: FilePath) -> Result<(), ConfigError> {
         let path = self.path(scope, file);
         blocking(move || match std::fs::remove_file(&path) {
-            Err(error) if !is_absent(&error) => Err(ConfigError::Io { path, what: "written", source: error }),
+            Err(error) if !is_absent(&path, &error) => Err(ConfigError::Io { path, what: "written", source: error }),
             _ => Ok(()),
         })
         .await
@@ -277,7 +278,7 @@ fn secret_files(root: &Path) -> Result<Vec<PathBuf>, ConfigError> {
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
             // Nothing was ever written.
-            Err(error) if is_absent(&error) => continue,
+            Err(error) if is_absent(&folder, &error) => continue,
             Err(error) => return Err(failed(error)),
         };
         for entry in entries {
@@ -304,12 +305,15 @@ fn write_sealed(path: &Path, plain: &str, keys: &AgeKeys) -> Result<(), ConfigEr
 
 fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     let failed = |source| ConfigError::Io { path: path.to_owned(), what: "read", source };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
     let invalid = |reason: String| ConfigError::Invalid { path: path.to_owned(), reason };
+    match std::fs::metadata(path) {
+        // To open a pipe would wait for whoever writes into it.
+        Ok(found) if !found.is_file() => return Err(invalid("it is not a file".to_owned())),
+        Ok(_) => {}
+        Err(error) if is_absent(path, &error) => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    }
+    let file = File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(FILE_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > FILE_MAX {
@@ -357,8 +361,21 @@ fn replace(path: &Path, text: &str, mode: u32) -> Result<(), ConfigError> {
     })
 }
 
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+/// Whether nothing is at `path`. A link that leads nowhere, or a folder on the way that is none, is
+/// something: it must not count as a setting that nobody made.
+fn is_absent(path: &Path, error: &io::Error) -> bool {
+    let missing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    if !missing(error) {
+        return false;
+    }
+    for place in path.ancestors() {
+        match place.symlink_metadata() {
+            Ok(_) => return place != path && place.is_dir(),
+            Err(error) if missing(&error) => {}
+            Err(_) => return false,
+        }
+    }
+    true
 }
 
 async fn blocking<T: Send + 'static>(

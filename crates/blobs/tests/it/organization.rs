@@ -176,7 +176,11 @@ async fn addresses_are_judged_at_every_connection_whoever_wrote_them_down() {
     for host in ["127.0.0.1", "localhost"] {
         let endpoint: Url = format!("http://{host}:{port}").parse().unwrap();
         world.organizations.save("acme", &bucket(&endpoint, "acme-files"), &keys()).await.unwrap();
-        let refused = world.blobs.put_bytes(&BlobKey::fresh("acme").unwrap(), "text/plain", Bytes::new()).await;
+        let key = BlobKey::fresh("acme").unwrap();
+        let refused = world.blobs.put_bytes(&key, "text/plain", Bytes::new()).await;
+        assert!(matches!(refused, Err(BlobError::Misconfigured(_))), "{host}: {refused:?}");
+        let opened = world.organizations.open(&bucket(&endpoint, "acme-files"), keys()).unwrap();
+        let refused = opened.put_bytes(&key, "text/plain", Bytes::new()).await;
         assert!(matches!(refused, Err(BlobError::Forbidden(_))), "{host}: {refused:?}");
         let entered = world.organizations.judge(&bucket(&endpoint, "acme-files")).unwrap_err();
         assert_eq!(entered.code.text(), "PRIVATE_HOST_BLOCKED");
@@ -208,6 +212,13 @@ async fn a_try_says_what_does_not_work_and_knows_the_deployments_bucket_by_any_n
         let same = check(bucket(&relay, "tale-blobs"), keys()).await;
         assert!(matches!(same, Err(CheckError::SameBucket)), "{host}: {same:?}");
     }
+    // The deployment's bucket and prefix, spelled as a path and a bucket.
+    let shared = StoreConfig { prefix: "tale-blobs".into(), ..config(&world.foreign.endpoint, "acme-files") };
+    let shared = Store::new(shared, Arc::new(SystemClock)).unwrap();
+    let nested = bucket(&world.foreign.endpoint.join("acme-files").unwrap(), "tale-blobs");
+    let nested = Bucket { prefix: None, ..nested };
+    let same = world.organizations.open(&nested, keys()).unwrap().check("acme", Some(&shared)).await;
+    assert!(matches!(same, Err(CheckError::SameBucket)), "{same:?}");
     let left = |place: &str| walk(&world.folder.path().join(place));
     assert_eq!((left("deployment/tale-blobs"), left("foreign/acme-files")), (0, 0), "nothing stays behind");
 }

@@ -48,6 +48,36 @@ async fn a_stamp_changes_with_every_save() {
 }
 
 #[tokio::test]
+async fn what_leads_nowhere_is_no_missing_file() {
+    use std::os::unix::fs::symlink;
+    let place = tempfile::tempdir().unwrap();
+    let store = ConfigStore::new(place.path(), AgeKeys::default());
+    let (organization, folder, path) = {
+        let path = store.path(ACME, FILE);
+        (place.path().join("acme"), path.parent().unwrap().to_owned(), path)
+    };
+    let refused = async |what: &str| {
+        assert!(store.stamp(ACME, FILE).await.is_err(), "{what}");
+        assert!(store.read::<Settings>(ACME, FILE).await.is_err(), "{what}");
+    };
+    symlink("/nonexistent", &organization).unwrap();
+    refused("a dangling link for the organization").await;
+    std::fs::remove_file(&organization).unwrap();
+    std::fs::create_dir(&organization).unwrap();
+    assert_eq!(store.stamp(ACME, FILE).await.unwrap(), None, "an organization without settings");
+    std::fs::write(&folder, "").unwrap();
+    refused("a file in the place of the folder").await;
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    assert_eq!(store.stamp(ACME, FILE).await.unwrap(), None);
+    symlink("/nonexistent/x", &path).unwrap();
+    refused("a dangling link").await;
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    assert!(store.read::<Settings>(ACME, FILE).await.is_err(), "a folder");
+}
+
+#[tokio::test]
 async fn a_file_that_cannot_be_used_is_named_and_its_content_is_not_shown() {
     let place = tempfile::tempdir().unwrap();
     let store = ConfigStore::new(place.path(), AgeKeys::default());
