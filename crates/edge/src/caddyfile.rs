@@ -34,6 +34,7 @@ const BACKEND: &[&str] = &[
     "/events/*",
     "/openapi.json",
     "/docs",
+    "/docs/*",
     "/dav",
     "/dav/*",
     "/scim/v2/*",

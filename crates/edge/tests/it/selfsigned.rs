@@ -62,6 +62,8 @@ async fn every_path_reaches_its_server_unchanged() {
                 "/api/v1/mcp",
                 "/openapi.json",
                 "/docs",
+                "/docs/environment",
+                "/docs/environment/de",
                 "/.well-known/oauth-protected-resource/api/v1/mcp",
                 "/dav/Files/%C3%A4.txt",
                 "/scim/v2/Users",
@@ -206,6 +208,7 @@ async fn the_base_path_is_kept_and_the_store_stays_at_the_root() {
         ("platform", "/app/chat"),
         ("backend", "/app/api/v1/me"),
         ("backend", "/app/docs"),
+        ("backend", "/app/docs/environment/fr"),
         ("backend", "/.well-known/oauth-authorization-server/app"),
         ("store", "/tale-blobs/a"),
     ] {
