@@ -28,6 +28,10 @@ impl Contract {
     fn new() -> Self {
         let mut document = crate::contract::document();
         document["servers"] = json!([{ "url": SERVER }]);
+        for probe in ["/ping", "/ready"] {
+            // At the root, whatever the base path.
+            document["paths"][probe]["servers"] = json!([{ "url": "/" }]);
+        }
         let text = document.to_string();
         let (before, after) = text.split_once(&format!("\"{SERVER}\"")).unwrap_or((&text, ""));
         Self { before: before.to_owned(), after: after.to_owned() }

@@ -58,15 +58,20 @@ fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// Whether it answers at the root only, which a proxy of a base path does not pass on.
+fn is_internal(path: &str) -> bool {
+    INTERNAL.contains(&path) || is_below(path, STORES)
+}
+
 /// Takes the base path off an address: `None` when there is nothing to take off.
 ///
 /// # Errors
-/// `NOT_FOUND` for an address outside of it.
+/// `NOT_FOUND` for an address outside of it, and for one below it that answers at the root only.
 pub(crate) fn below_base(site: &SiteSettings, uri: &Uri) -> Result<Option<Uri>, Problem> {
-    if site.base_path.is_empty() || INTERNAL.contains(&uri.path()) || is_below(uri.path(), STORES) {
+    if site.base_path.is_empty() || is_internal(uri.path()) {
         return Ok(None);
     }
-    let Some(path) = site.without_base(uri.path()) else {
+    let Some(path) = site.without_base(uri.path()).filter(|path| !is_internal(path)) else {
         return Err(Problem::new(
             Code::NotFound,
             format!("There is nothing at this address. This Tale is at {}.", site.base_path),
@@ -134,6 +139,7 @@ mod tests {
         for internal in ["/ping", "/ready", "/metrics", "/health/stores", "/health/stores/knowledge", "/health/frames"]
         {
             assert!(below(internal).unwrap().is_none(), "{internal}");
+            assert_eq!(below(&format!("/app{internal}")).unwrap_err().code, Code::NotFound, "{internal}");
         }
         assert_eq!(below("/metrics/backend").unwrap_err().code, Code::NotFound);
         assert_eq!(below("/api/v1/me").unwrap_err().code, Code::NotFound);

@@ -209,8 +209,11 @@ async fn nothing_but_probes_is_outside_the_base_path() {
         assert_eq!(browser.get(path).await.refusal(), (404, "NOT_FOUND".into()), "{path}");
     }
     assert_eq!(browser.post("/api/app/setup", setup()).await.refusal(), (404, "NOT_FOUND".into()));
-    for path in ["/ping", "/ready", "/app/ping", "/app/ready"] {
+    for path in ["/ping", "/ready"] {
         assert_eq!(browser.get(path).await.status.as_u16(), 200, "{path}");
+        assert_eq!(browser.get(&format!("/app{path}")).await.refusal(), (404, "NOT_FOUND".into()), "{path}");
     }
+    let contract = browser.get("/app/openapi.json").await.expect(200);
+    assert_eq!(contract["paths"]["/ping"]["servers"], json!([{ "url": "/" }]));
     assert_eq!(browser.get("/app/api/nowhere").await.refusal(), (404, "NOT_FOUND".into()));
 }
