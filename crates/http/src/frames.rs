@@ -36,6 +36,10 @@ const LARGEST: usize = 4 << 20;
 /// Where the doors tell the web tier, at their own address. No proxy passes it on.
 pub(crate) const ADDRESS: &str = "/health/frames";
 
+/// Pages that belong to no organization.
+const OF_NO_ORGANIZATION: [&str; 6] =
+    ["/", "/log-in", "/setup", "/dashboard", "/dashboard/create-organization", "/dashboard/switching"];
+
 /// Origins by organization.
 pub type FrameLists = HashMap<OrgId, Vec<String>>;
 
@@ -94,20 +98,19 @@ impl Frames {
     }
 
     /// The origins that may frame the page at `path`: of its organization, or, for pages that belong to
-    /// none, of all of them.
+    /// none, of all of them. The app's router reads addresses more generously (`/%64ashboard/…`); one
+    /// that is written in another way than the app writes it admits nobody.
     pub async fn admitted(&self, path: &str) -> Vec<String> {
         let lists = self.lists().await;
-        let org = path.strip_prefix("/dashboard/").and_then(|rest| rest.split('/').next()?.parse::<OrgId>().ok());
-        match org {
-            Some(org) => lists.get(&org).cloned().unwrap_or_default(),
-            None => {
-                let mut all: Vec<String> = lists.values().flatten().cloned().collect();
-                all.sort_unstable();
-                all.dedup();
-                all.truncate(tale_identity::frames::MAX_IN_ALL);
-                all
-            }
+        if OF_NO_ORGANIZATION.contains(&path) {
+            let mut all: Vec<String> = lists.values().flatten().cloned().collect();
+            all.sort_unstable();
+            all.dedup();
+            all.truncate(tale_identity::frames::MAX_IN_ALL);
+            return all;
         }
+        let org = path.strip_prefix("/dashboard/").and_then(|rest| rest.split('/').next()?.parse::<OrgId>().ok());
+        org.and_then(|org| lists.get(&org).cloned()).unwrap_or_default()
     }
 
     async fn lists(&self) -> Arc<FrameLists> {
@@ -195,6 +198,19 @@ mod tests {
         assert_eq!(frames.admitted(&page).await, ["https://portal.example"]);
         assert_eq!(frames.admitted("/log-in").await, ["https://a.example", "https://portal.example"]);
         assert!(frames.admitted(&format!("/dashboard/{}/chat", OrgId::new())).await.is_empty());
+        let encoded: String = org.to_string().bytes().map(|byte| format!("%{byte:02x}")).collect();
+        for odd in [
+            format!("/dashboard/{encoded}/chat"),
+            format!("/%64ashboard/{org}/chat"),
+            format!("/dashboard//{org}/chat"),
+            format!("//dashboard/{org}/chat"),
+            "/%6cog-in".to_owned(),
+            "//log-in".to_owned(),
+            "/dashboard/switching/x".to_owned(),
+            "/elsewhere".to_owned(),
+        ] {
+            assert!(frames.admitted(&odd).await.is_empty(), "{odd}");
+        }
 
         // Out: the list stays.
         *told.lock().unwrap() = None;
