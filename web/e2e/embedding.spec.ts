@@ -3,11 +3,14 @@ import { createServer } from 'node:http';
 import type { Page } from '@playwright/test';
 import { baseUrl, expect, expectAccessible, test } from './support/app.ts';
 
-/** A page around a frame that shows `inside`. */
+/** A page around a frame that shows `inside`, or what its own query names. */
 async function portal(inside: string): Promise<{ port: number; stop: () => void }> {
-	const server = createServer((_, response) => {
+	const server = createServer((request, response) => {
+		const named = new URL(request.url ?? '/', 'http://localhost').searchParams.get('inside');
 		response.setHeader('content-type', 'text/html');
-		response.end(`<!doctype html><title>Portal</title><iframe src="${inside}" width="1200" height="800"></iframe>`);
+		response.end(
+			`<!doctype html><title>Portal</title><iframe src="${named ?? inside}" width="1200" height="800"></iframe>`
+		);
 	});
 	await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
 	const { port } = server.address() as { port: number };
@@ -51,6 +54,28 @@ test('listed origins show Tale in a frame, and blocked cookies end at the form',
 		expect((await page.request.get('/log-in')).headers()['x-frame-options']).toBeUndefined();
 		expect(await framed(visitor, same)).toBe(`${tale.origin}/dashboard/${owner.orgId}/documents`);
 		await expect(visitor.frameLocator('iframe').getByRole('heading', { level: 1, name: 'Knowledge' })).toBeVisible();
+
+		await test.step('a page of no organization leads a frame to those only that list its origin', async () => {
+			const made = await page.request.post('/api/app/organizations', {
+				data: { name: 'Quiet Quarry' },
+				headers: { Origin: tale.origin }
+			});
+			const { id: quiet } = await made.json();
+			const switchTo = (orgId: string) =>
+				visitor.goto(`${same}/?inside=${encodeURIComponent(`${tale.origin}/dashboard/switching?to=${orgId}`)}`);
+			const address = () => visitor.frames()[1]?.url();
+			const chat = `${tale.origin}/dashboard/${owner.orgId}/chat`;
+			let loads = 0;
+			visitor.on('request', (request) => {
+				if (request.isNavigationRequest() && request.url() === chat) loads += 1;
+			});
+			await switchTo(owner.orgId);
+			await expect.poll(address).toBe(chat);
+			await expect(visitor.frameLocator('iframe').getByRole('textbox').first()).toBeVisible();
+			expect(loads).toBe(1);
+			await switchTo(quiet);
+			await expect.poll(address).toMatch(/^chrome-error:/);
+		});
 
 		await test.step('a frame of another site ends at the form, also behind a proxy that hands people over', async () => {
 			const enabled = page.getByRole('switch', { name: 'Let a reverse proxy sign people in' });

@@ -1,6 +1,12 @@
-/** What nobody caught is told to the deployment's error reports, when there are any. */
+/**
+ * Before the router starts, the address of the document is noted. What nobody caught is told to the deployment's
+ * error reports, when there are any.
+ */
 import type { HandleClientError } from '@sveltejs/kit/hooks';
+import { noteDocument } from '#lib/session/frame.ts';
 import { written } from '#lib/shell/site.ts';
+
+noteDocument();
 
 function tell(error: unknown): void {
 	if (!written('reports') || !(error instanceof Error)) return;
