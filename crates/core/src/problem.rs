@@ -136,6 +136,7 @@ codes! {
     BodyTooLarge = 413 "BODY_TOO_LARGE",
     UriTooLong = 414 "URI_TOO_LONG",
     RateLimited = 429 "RATE_LIMITED",
+    BudgetExceeded = 429 "BUDGET_EXCEEDED",
     SignInLocked = 429 "SIGN_IN_LOCKED",
     InternalError = 500 "INTERNAL_ERROR",
     ProviderUpstreamError = 502 "PROVIDER_UPSTREAM_ERROR",
