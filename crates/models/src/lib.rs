@@ -13,6 +13,7 @@
 //! - [`auto`]: the automatic choice of a model.
 //! - [`embedding`]: the organization's embedding model and the vectors it makes.
 //! - [`transcription`]: the organization's transcription model and the text of recordings.
+//! - [`ledger`]: every call is held before it runs and booked once; what limits leave.
 //! - [`wire`]: the two wire formats, streaming, limits, and the errors of spec 50, section 15.
 //!
 //! Rights are checked by the caller; functions here take the organization and the actor. Keys are
@@ -30,6 +31,7 @@ pub mod credentials;
 pub mod definition;
 pub mod embedding;
 mod extra_body;
+pub mod ledger;
 pub mod metrics;
 pub mod probe;
 pub mod providers;
@@ -101,6 +103,7 @@ struct Inner {
     cipher: FieldCipher,
     env: Arc<dyn EnvSource>,
     wire: wire::WireClient,
+    ledger: ledger::Ledger,
     embedding_changed: OnceLock<Arc<dyn EmbeddingChanged>>,
     embedding_state: embedding::State,
     live_catalogs: Mutex<HashMap<(OrgId, String), available::CachedCatalog>>,
@@ -123,6 +126,7 @@ impl Models {
         Ok(Self {
             inner: Arc::new(Inner {
                 wire: wire::WireClient::new(config.host_policy, config.demo_base, config.limits)?,
+                ledger: ledger::Ledger::new(config.pool.clone(), config.clock.clone()),
                 pool: config.pool,
                 clock: config.clock,
                 cipher: config.cipher,
@@ -140,6 +144,12 @@ impl Models {
     /// changed (the knowledge room). Later calls change nothing.
     pub fn on_embedding_changed(&self, listener: Arc<dyn EmbeddingChanged>) {
         let _ = self.inner.embedding_changed.set(listener);
+    }
+
+    /// Where the use of models is held and booked.
+    #[must_use]
+    pub fn ledger(&self) -> &ledger::Ledger {
+        &self.inner.ledger
     }
 
     /// Whether this process runs the demo model.

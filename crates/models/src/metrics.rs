@@ -1,6 +1,7 @@
 //! What calls of providers count.
 
 use tale_core::metrics::Counter;
+use tale_governance::budgets::{Kind, Scope};
 
 use crate::wire::{ModelError, ModelErrorCode};
 
@@ -14,4 +15,24 @@ pub(crate) fn count(error: &ModelError) {
 /// Failed calls by class since the process started.
 pub fn provider_errors() -> impl Iterator<Item = (&'static str, u64)> {
     ModelErrorCode::ALL.iter().map(|code| (code.text(), ERRORS[*code as usize].get()))
+}
+
+/// Work that a limit refused, by kind of limit and scope of its rule.
+static REFUSED: [[Counter; SCOPES.len()]; Kind::ALL.len()] = [const { [const { Counter::new() }; SCOPES.len()] }; 3];
+
+/// The scopes that a refusal can have.
+const SCOPES: [Scope; 5] = [Scope::Org, Scope::User, Scope::Role, Scope::Default, Scope::ApiKey];
+
+/// Counts a refusal.
+pub(crate) fn refused(kind: Kind, scope: Scope) {
+    if let Some(place) = SCOPES.iter().position(|known| *known == scope) {
+        REFUSED[kind as usize][place].increment();
+    }
+}
+
+/// Refusals so far: kind, scope, number.
+pub fn refusals() -> impl Iterator<Item = (Kind, Scope, u64)> {
+    Kind::ALL.into_iter().zip(&REFUSED).flat_map(|(kind, scopes)| {
+        SCOPES.into_iter().zip(scopes).map(move |(scope, counter)| (kind, scope, counter.get()))
+    })
 }

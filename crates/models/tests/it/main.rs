@@ -5,6 +5,7 @@
 mod available;
 mod catalogs;
 mod embedding;
+mod ledger;
 mod providers;
 mod responses;
 mod rotation;

@@ -1,0 +1,457 @@
+//! The ledger: every model call is held before it runs and booked once when it ended.
+//!
+//! ```text
+//! let hold = ledger.hold(&charge, price.whole(prompt, output, 1)).await?;   // 429 when a limit refuses
+//! … the call; hold.progress(…) as its output arrives …
+//! ledger.settle(hold, Outcome::Known(price.consumption(input, cached, output))).await;
+//! ```
+//!
+//! A [`Hold`] that is dropped is booked by what its work has told ([`Hold::progress`]). While it
+//! lives, this process confirms it once a minute; when the process dies, another one (or the same
+//! after its restart) books it after five minutes of silence, exactly once, because the removal of
+//! the hold's row is what books.
+//!
+//! Cost: one round trip for a hold and one for its end, both shared by everything that waits at
+//! that moment ([`writer`]), so that a batch of two hundred calls is two short transactions. Work
+//! without a limit locks only rows of its own process ([`store`], stripes); work under a limit
+//! takes a lock per holder of limits, in one order, until its batch is committed. Counters are kept
+//! by day, and a period is a sum over days: at most 31 rows for each process that wrote.
+
+mod price;
+mod store;
+mod writer;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgPool;
+use tale_core::clock::SharedClock;
+use tale_core::ids::{ApiKeyId, OrgId, UserId};
+use tale_core::problem::{Code, Problem};
+use tale_governance::budgets::{Amounts, BudgetRules, Cap, Refusal, Subject};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+pub use price::{DEFAULT_OUTPUT_TOKENS, Price};
+
+/// How often a process confirms its holds.
+pub const BEAT: Duration = Duration::from_secs(60);
+
+/// After how much silence a hold is closed by whoever sees it.
+pub const SILENCE: TimeDelta = TimeDelta::minutes(5);
+
+/// Silent holds that are closed in one go.
+const SWEEP_AT_ONCE: i64 = 500;
+
+/// What work is booked under, where no assistant has a name of its own (MOD-98).
+pub mod source {
+    /// A chat without an assistant of its own.
+    pub const CHAT: &str = "chat";
+    /// The title of a chat.
+    pub const TITLE: &str = "thread-title";
+    /// A recording that was transcribed.
+    pub const TRANSCRIPTION: &str = "__transcription__";
+    /// Vectors for indexing and for searching.
+    pub const KNOWLEDGE: &str = "__knowledge__";
+    /// A call of the model endpoints.
+    pub const DIRECT_API: &str = "__direct_api__";
+}
+
+/// For whom and through what a piece of work is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Charge {
+    /// The organization.
+    pub org: OrgId,
+    /// The person, when there is one.
+    pub person: Option<UserId>,
+    /// The person's role, for rules about roles.
+    pub role: Option<&'static str>,
+    /// The API key that asked.
+    pub api_key: Option<ApiKeyId>,
+    /// One of [`source`], or the slug of an assistant.
+    pub source: Arc<str>,
+    /// The provider.
+    pub provider: Arc<str>,
+    /// The provider's name of the model.
+    pub model: Arc<str>,
+}
+
+impl Charge {
+    fn subject(&self) -> Subject<'_> {
+        Subject { user: self.person, role: self.role, api_key: self.api_key }
+    }
+}
+
+/// What a call used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Consumption {
+    /// Tokens of the request, cached ones included.
+    pub input_tokens: u64,
+    /// Tokens of the answer, reasoning included.
+    pub output_tokens: u64,
+    /// The part of `input_tokens` that came from a cache.
+    pub cached_tokens: u64,
+    /// What is not measured in tokens: seconds of a recording.
+    pub units: u64,
+    /// What it costs.
+    pub cost_micro_usd: u64,
+}
+
+impl Consumption {
+    fn row(&self) -> [u64; 5] {
+        // Whatever a provider reports fits the column.
+        [self.input_tokens, self.output_tokens, self.cached_tokens, self.units, self.cost_micro_usd].map(bounded)
+    }
+}
+
+/// Amounts that a `bigint` holds, with room for their sums.
+fn bounded(amount: u64) -> u64 {
+    amount.min(1 << 52)
+}
+
+/// What a call may use, before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Estimate {
+    /// What must fit, or the work is refused.
+    pub needed: Amounts,
+    /// What it would like to have; at least `needed`.
+    pub wanted: Amounts,
+    /// What is booked when nobody ever says more.
+    pub floor: Consumption,
+}
+
+/// How held work ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// With usage that the provider reported.
+    Known(Consumption),
+    /// Without: at least this was used (MOD-124).
+    Floor(Consumption),
+    /// Nothing was asked of a provider; nothing is booked.
+    Released,
+}
+
+/// Why work may not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldError {
+    /// A limit has no room for it.
+    #[error(transparent)]
+    Exceeded(Box<Refusal>),
+    /// The limits could not be read or the hold not be written; nothing is held.
+    #[error("the use of models could not be recorded")]
+    Database(#[source] Arc<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<HoldError> for Problem {
+    fn from(error: HoldError) -> Self {
+        match error {
+            HoldError::Exceeded(refusal) => (*refusal).into(),
+            HoldError::Database(cause) => Self::new(
+                Code::DatabaseUnavailable,
+                "The use of models cannot be recorded right now, so nothing was started. Try again in a moment.",
+            )
+            .retry_after(Duration::from_secs(5))
+            .because(cause),
+        }
+    }
+}
+
+/// Where the rules of an organization come from.
+#[async_trait]
+pub trait RulesSource: Send + Sync {
+    /// The rules in force. Asked before each piece of work, so it answers from memory when it can.
+    async fn budgets(&self, org: OrgId) -> Result<Arc<BudgetRules>, Problem>;
+}
+
+/// Admitted work. Ends with [`Ledger::settle`]; when it is dropped instead, it is booked by what
+/// [`Hold::progress`] was told last.
+pub struct Hold {
+    id: Uuid,
+    org: OrgId,
+    at: DateTime<Utc>,
+    granted: Amounts,
+    limited: bool,
+    progress: Arc<Progress>,
+    ledger: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Progress {
+    known: Mutex<Consumption>,
+    ended: AtomicBool,
+}
+
+impl std::fmt::Debug for Hold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hold").field("id", &self.id).field("granted", &self.granted).finish_non_exhaustive()
+    }
+}
+
+impl Hold {
+    /// The reservation, which is also the id of the booking.
+    #[must_use]
+    pub fn id(&self) -> Uuid {
+        self.id
+    }
+
+    /// What the work may use.
+    #[must_use]
+    pub fn granted(&self) -> Amounts {
+        self.granted
+    }
+
+    /// Whether any limit binds the work. When none does, `granted` is only what was wanted.
+    #[must_use]
+    pub fn limited(&self) -> bool {
+        self.limited
+    }
+
+    /// Says what has been used so far: what is booked should nobody say more.
+    pub fn progress(&self, used: Consumption) {
+        *self.progress.known.lock().unwrap_or_else(PoisonError::into_inner) = used;
+    }
+
+    fn known(&self) -> Consumption {
+        *self.progress.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The end of the hold as it is written, once.
+    fn ended(&self, outcome: Outcome) -> Option<store::Ended> {
+        if self.progress.ended.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        self.ledger.forget(self.id);
+        let (released, outcome, used) = match outcome {
+            Outcome::Known(used) => (false, "reported", used),
+            Outcome::Floor(used) => (false, "floor", used),
+            Outcome::Released => (true, "floor", Consumption::default()),
+        };
+        Some(store::Ended { id: self.id, org: self.org, released, outcome, silent_since: None, used: used.row() })
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Some(ended) = self.ended(Outcome::Floor(self.known())) {
+            self.ledger.writer().end_unheard(ended);
+        }
+    }
+}
+
+/// The ledger. Cheap to clone.
+#[derive(Clone)]
+pub struct Ledger {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    pool: PgPool,
+    clock: SharedClock,
+    /// This process among those that hold.
+    owner: Uuid,
+    /// The rows of sums that this process writes.
+    stripe: i16,
+    rules: OnceLock<Arc<dyn RulesSource>>,
+    writer: OnceLock<writer::Writer>,
+    open: Mutex<HashMap<Uuid, Arc<Progress>>>,
+}
+
+impl Inner {
+    fn writer(&self) -> &writer::Writer {
+        self.writer.get_or_init(|| writer::start(self.pool.clone(), self.clock.clone(), (self.owner, self.stripe)))
+    }
+
+    fn forget(&self, id: Uuid) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+}
+
+/// Stripes of sums: more processes than write at the same time.
+const STRIPES: u8 = 64;
+
+impl Ledger {
+    /// A ledger in `pool`, without rules until [`Ledger::rules_from`].
+    #[must_use]
+    pub fn new(pool: PgPool, clock: SharedClock) -> Self {
+        let owner = Uuid::new_v4();
+        let stripe = i16::from(owner.as_bytes()[0] % STRIPES);
+        let inner = Inner {
+            pool,
+            clock,
+            owner,
+            stripe,
+            rules: OnceLock::new(),
+            writer: OnceLock::new(),
+            open: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Plugs in where the rules come from. Later calls change nothing.
+    pub fn rules_from(&self, rules: Arc<dyn RulesSource>) {
+        let _ = self.inner.rules.set(rules);
+    }
+
+    /// The rules of an organization.
+    pub(crate) async fn rules(&self, org: OrgId) -> Result<Arc<BudgetRules>, Problem> {
+        match self.inner.rules.get() {
+            Some(rules) => rules.budgets(org).await,
+            None => Ok(Arc::default()),
+        }
+    }
+
+    /// Whether any limit binds work of `charge`.
+    ///
+    /// # Errors
+    /// [`HoldError::Database`] when the rules cannot be read.
+    pub async fn limits(&self, charge: &Charge) -> Result<bool, HoldError> {
+        Ok(!self.caps(charge).await?.is_empty())
+    }
+
+    async fn caps(&self, charge: &Charge) -> Result<Vec<Cap>, HoldError> {
+        let rules = self.rules(charge.org).await.map_err(|problem| HoldError::Database(Arc::new(problem)))?;
+        Ok(rules.caps(&charge.subject()))
+    }
+
+    /// Admits work, or names the limit that refuses it. One round trip.
+    ///
+    /// # Errors
+    /// [`HoldError`]; nothing is held then.
+    pub async fn hold(&self, charge: &Charge, estimate: Estimate) -> Result<Hold, HoldError> {
+        let caps = self.caps(charge).await?;
+        self.admit(charge, estimate, caps, Uuid::now_v7(), self.inner.clock.now()).await
+    }
+
+    /// Measures held work anew, for instance when its prompt is known. It keeps its place in time;
+    /// what it held is judged as free.
+    ///
+    /// # Errors
+    /// [`HoldError`]; the work keeps nothing, and nothing is booked for it.
+    pub async fn resize(&self, hold: Hold, charge: &Charge, estimate: Estimate) -> Result<Hold, HoldError> {
+        let (id, at) = (hold.id, hold.at);
+        let again = match self.caps(charge).await {
+            Ok(caps) => self.admit(charge, estimate, caps, id, at).await,
+            Err(error) => Err(error),
+        };
+        match again {
+            Ok(again) => {
+                // The same row from here on, and the same id; the old value must not end it.
+                hold.progress.ended.store(true, Ordering::Release);
+                Ok(again)
+            }
+            Err(error) => {
+                self.settle(hold, Outcome::Released).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn admit(
+        &self,
+        charge: &Charge,
+        estimate: Estimate,
+        caps: Vec<Cap>,
+        id: Uuid,
+        at: DateTime<Utc>,
+    ) -> Result<Hold, HoldError> {
+        let wanted = writer::Wanted { ledger: self.inner.clone(), charge: charge.clone(), caps, estimate, id, at };
+        self.inner.writer().hold(wanted).await
+    }
+
+    /// Ends held work and books it, once. Returns when it is written; a database that is away is
+    /// waited for, and what cannot be written for [`writer::PATIENCE`] is booked by the sweep.
+    pub async fn settle(&self, hold: Hold, outcome: Outcome) {
+        if let Some(ended) = hold.ended(outcome) {
+            self.inner.writer().end(ended).await;
+        }
+    }
+
+    /// Confirms this process's holds once a minute and closes those that fell silent, until `stop`.
+    pub async fn run(&self, stop: CancellationToken) {
+        let mut beat = tokio::time::interval(BEAT);
+        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = beat.tick() => {}
+            }
+            let beaten = async {
+                self.keep().await?;
+                self.sweep().await
+            };
+            if let Err(error) = beaten.await {
+                tracing::warn!(%error, "holds of running work could not be confirmed, trying again in a minute");
+            }
+        }
+    }
+
+    /// Confirms this process's holds, with what their work has told so far.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn keep(&self) -> Result<(), sqlx::Error> {
+        let floors: Vec<(Uuid, [u64; 5])> = {
+            let open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.iter()
+                .map(|(id, progress)| (*id, progress.known.lock().unwrap_or_else(PoisonError::into_inner).row()))
+                .collect()
+        };
+        for some in floors.chunks(1_000) {
+            store::keep(&self.inner.pool, self.inner.owner, self.inner.clock.now(), some).await?;
+        }
+        Ok(())
+    }
+
+    /// Books holds of other processes that were silent for [`SILENCE`], by their floor. Returns how many.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn sweep(&self) -> Result<u64, sqlx::Error> {
+        self.close_silent_since(self.inner.clock.now() - SILENCE).await
+    }
+
+    /// Books every hold of another process. For a process that is the only one of its installation,
+    /// before it admits anything: whoever held is gone.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn close_abandoned(&self) -> Result<u64, sqlx::Error> {
+        self.close_silent_since(DateTime::<Utc>::MAX_UTC).await
+    }
+
+    async fn close_silent_since(&self, before: DateTime<Utc>) -> Result<u64, sqlx::Error> {
+        // What Postgres can store as a time.
+        let before = before.min(self.inner.clock.now() + TimeDelta::days(36_500));
+        let mut closed = 0;
+        loop {
+            let silent = store::silent(&self.inner.pool, self.inner.owner, before, SWEEP_AT_ONCE).await?;
+            let ended: Vec<store::Ended> = silent
+                .iter()
+                .map(|hold| store::Ended {
+                    id: hold.id,
+                    org: hold.org_id,
+                    released: false,
+                    outcome: "abandoned",
+                    silent_since: Some(before),
+                    used: std::array::from_fn(|at| {
+                        hold.floor.get(at).and_then(|amount| u64::try_from(*amount).ok()).unwrap_or(0)
+                    }),
+                })
+                .collect();
+            if ended.is_empty() {
+                return Ok(closed);
+            }
+            let now = store::settle(&self.inner.pool, self.inner.clock.now(), &ended).await?;
+            let now = u64::try_from(now).unwrap_or(0);
+            tracing::info!(event = "usage.abandoned", holds = now, "booked work whose process is gone");
+            closed += now;
+            if now == 0 {
+                return Ok(closed);
+            }
+        }
+    }
+}
