@@ -133,14 +133,15 @@ async fn choose(
     content: &str,
     files: &[Attachment],
 ) -> Result<ResolvedModel, Problem> {
+    let rules = inner.models.rules(owner.org, owner.caller.person()).await?;
     match &request.model {
         ModelChoice::Named { model, provider } => {
-            inner.models.resolve_chat(owner.org, model, provider.as_deref()).await
+            inner.models.resolve_chat(owner.org, &rules, model, provider.as_deref()).await
         }
         ModelChoice::Auto => {
             let input =
                 AutoInput::of(content, files.iter().any(|file| file.image), files.iter().any(|file| !file.image));
-            inner.models.resolve_auto(owner.org, &input).await
+            inner.models.resolve_auto(owner.org, &rules, &input).await
         }
     }
 }

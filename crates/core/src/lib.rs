@@ -14,6 +14,7 @@ pub mod net;
 pub mod page;
 pub mod problem;
 pub mod redact;
+pub mod strict;
 
 pub use actor::Actor;
 pub use clock::{Clock, ManualClock, SystemClock};

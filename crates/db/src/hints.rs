@@ -53,6 +53,8 @@ pub enum Topic {
     ApiKeys,
     /// The organization itself.
     Organization,
+    /// The organization's policies.
+    Policies,
     /// A person's preferences.
     Preferences,
 }

@@ -20,7 +20,7 @@ pub struct AuditEntry {
     /// What was done, as `thing.verb` (`document.delete`). Stable, never translated.
     pub action: &'static str,
     /// Its area, for filters: `account`, `organization`, `members`, `api_keys`, `models`,
-    /// `knowledge` or `chat`.
+    /// `knowledge`, `chat` or `admin`.
     pub category: &'static str,
     /// The kind of thing it was done to.
     pub resource_type: &'static str,

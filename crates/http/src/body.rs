@@ -4,8 +4,6 @@
 //! only when the handler asks: [`Body::read`] comes after the permission check, so a caller
 //! without the right learns nothing from validation (ERR-4).
 
-mod strict;
-
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -13,12 +11,10 @@ use axum::extract::{FromRequest, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_path_to_error::Segment;
 use tale_core::limits::MAX_JSON_BODY_BYTES;
-use tale_core::problem::Issue;
+use tale_core::strict::{self, shorten};
 use tale_core::{Code, Problem};
 
-use self::strict::Strict;
 use crate::problem::HttpProblem;
 
 /// Largest whole number that survives JavaScript: 2^53 − 1 (API-10).
@@ -29,9 +25,6 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Deepest nesting of a body.
 const MAX_DEPTH: usize = 64;
-
-/// Longest path or message of an issue, in characters.
-const MAX_ISSUE_CHARS: usize = 200;
 
 /// A JSON body of type `T`, judged when it is read.
 pub struct Body<T>(Result<T, Problem>);
@@ -129,33 +122,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         return Err(Problem::invalid_field("", "must be an object"));
     }
     judge_value(&value, &mut Vec::new())?;
-    let mut track = serde_path_to_error::Track::new();
-    let deserializer = serde_path_to_error::Deserializer::new(Strict(value), &mut track);
-    T::deserialize(deserializer).map_err(|error| {
-        let mut issue = issue_of(&dotted(&track.path()), &error.to_string());
-        shorten(&mut issue.path);
-        shorten(&mut issue.message);
-        Problem::invalid_body(vec![issue])
-    })
-}
-
-/// The path as API-11 writes it: `contacts.2.email`.
-fn dotted(path: &serde_path_to_error::Path) -> String {
-    let names = path.iter().filter_map(|segment| match segment {
-        Segment::Seq { index } => Some(index.to_string()),
-        Segment::Map { key } => Some(key.clone()),
-        Segment::Enum { variant } => Some(variant.clone()),
-        Segment::Unknown => None,
-    });
-    names.collect::<Vec<_>>().join(".")
-}
-
-/// An answer does not give back what was sent at length.
-fn shorten(text: &mut String) {
-    if let Some((end, _)) = text.char_indices().nth(MAX_ISSUE_CHARS) {
-        text.truncate(end);
-        text.push('…');
-    }
+    strict::read(value).map_err(|issue| Problem::invalid_body(vec![issue]))
 }
 
 /// Refuses NUL characters and numbers that JavaScript cannot hold, anywhere in the body.
@@ -193,44 +160,10 @@ fn within(path: &mut Vec<String>, name: String, value: &Value) -> Result<(), Pro
     judged
 }
 
-/// Turns serde's sentence into the contract's words (API-11).
-pub(crate) fn issue_of(path: &str, sentence: &str) -> Issue {
-    let named = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    let quoted = |prefix: &str| sentence.strip_prefix(prefix).and_then(|rest| rest.split('`').next());
-    if let Some(field) = quoted("missing field `") {
-        return Issue::new(named(field), "is required");
-    }
-    if let Some(field) = quoted("unknown field `") {
-        // serde reports the path up to and including the unknown key.
-        let path = if path == field || path.ends_with(&format!(".{field}")) { path.to_owned() } else { named(field) };
-        return Issue::new(path, "is not a known field");
-    }
-    if let Some(rest) = sentence.strip_prefix("unknown variant `") {
-        let choices: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
-        let list = choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", ");
-        return Issue::new(path, format!("must be one of {list}"));
-    }
-    if sentence.starts_with("invalid type") {
-        let expected = sentence.rsplit("expected ").next().unwrap_or_default();
-        let words = match expected {
-            "a string" => "must be a string",
-            "a boolean" => "must be true or false",
-            "a sequence" => "must be a list",
-            text if text.starts_with('u') || text.starts_with('i') => "must be a whole number",
-            text if text.starts_with('f') => "must be a number",
-            text if text.starts_with("struct") || text == "a map" => "must be an object",
-            _ => "has the wrong type",
-        };
-        return Issue::new(path, words);
-    }
-    if sentence.starts_with("invalid value") || sentence.contains("UUID") {
-        return Issue::new(path, "is not a valid value");
-    }
-    Issue::new(path, sentence.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use tale_core::strict::MAX_ISSUE_CHARS;
+
     use super::*;
 
     #[derive(serde::Deserialize, Debug)]

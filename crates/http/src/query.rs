@@ -60,7 +60,8 @@ fn parse<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T, Problem
     let inner = serde_urlencoded::Deserializer::new(url::form_urlencoded::parse(encoded.as_bytes()));
     T::deserialize(serde_path_to_error::Deserializer::new(inner, &mut track)).map_err(|error| {
         let path = track.path().to_string();
-        let Issue { path, message } = crate::body::issue_of(if path == "." { "" } else { &path }, &error.to_string());
+        let Issue { path, message } =
+            tale_core::strict::issue_of(if path == "." { "" } else { &path }, &error.to_string());
         if path == "limit" {
             return Problem::new(Code::InvalidLimit, "`limit` must be a whole number.");
         }

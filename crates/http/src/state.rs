@@ -11,6 +11,7 @@ use tale_core::clock::SharedClock;
 use tale_core::page::CursorSigner;
 use tale_db::hints::HintHub;
 use tale_env::{SiteSettings, TrustedHeaderNames};
+use tale_governance::policies::Policies;
 use tale_identity::Identity;
 use tale_knowledge::Knowledge;
 use tale_models::Models;
@@ -52,6 +53,8 @@ pub struct AppParts {
     pub knowledge: Knowledge,
     /// Chats.
     pub chat: Chat,
+    /// What administrators laid down.
+    pub policies: Policies,
     /// Uploaded bytes.
     pub blobs: Blobs,
     /// Live-update hints.

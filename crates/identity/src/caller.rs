@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tale_core::ids::{ApiKeyId, OrgId, SessionId, UserId};
 use tale_core::{Actor, Problem};
+use tale_governance::policies::Person;
 
 use crate::permissions::{Capability, Role};
 
@@ -62,6 +63,12 @@ impl Caller {
     #[must_use]
     pub fn by_key(&self) -> bool {
         matches!(self.via, Via::ApiKey { .. })
+    }
+
+    /// Who asks, for policies that differ by person and role.
+    #[must_use]
+    pub fn person(&self) -> Person {
+        Person { user: self.user, role: self.role.text() }
     }
 
     /// The author of what this call changes.

@@ -133,6 +133,8 @@ capabilities! {
     ApiKeysOwn = "apiKeys.own" from Developer else ApiKeyCreateForbidden "create API keys",
     /// Rename the organization and change its settings.
     OrganizationManage = "organization.manage" from Admin else OrgForbidden "change the organization",
+    /// Write policies, and read all of them (POL-2).
+    GovernanceManage = "governance.manage" from Admin else OrgForbidden "change the organization's policies",
     /// Delete the organization.
     OrganizationDelete = "organization.delete" from Owner else OrgForbidden "delete the organization",
     /// Hand the organization to another member.
@@ -182,6 +184,7 @@ mod tests {
         ("members.read", [false, true, true, true, true, true]),
         ("apiKeys.own", [false, false, false, true, true, true]),
         ("organization.manage", [false, false, false, false, true, true]),
+        ("governance.manage", [false, false, false, false, true, true]),
         ("organization.delete", [false, false, false, false, false, true]),
         ("ownership.transfer", [false, false, false, false, false, true]),
     ];
@@ -193,6 +196,12 @@ mod tests {
             .map(|capability| (capability.text(), Role::ALL.map(|role| role.can(*capability))))
             .collect();
         assert_eq!(table, TRUTH);
+    }
+
+    #[test]
+    fn policies_name_the_roles_that_somebody_can_act_with() {
+        let acting: Vec<&str> = Role::ALL.into_iter().filter(|role| *role != Role::Disabled).map(Role::text).collect();
+        assert_eq!(acting, tale_governance::budgets::ROLES);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Postgres};
 use tale_core::ids::{CredentialId, OrgId};
 use tale_core::problem::{Code, Problem};
+use tale_governance::policies::{ModelRules, Person};
 use tokio_util::sync::CancellationToken;
 
 use crate::auto::{self, AutoInput, NoPick};
@@ -119,16 +120,37 @@ fn unknown() -> Problem {
     )
 }
 
+fn forbidden(model: &str) -> Problem {
+    Problem::new(
+        Code::ChatModelForbidden,
+        format!("The policy `model_access` of your organization does not let you use {model}. Choose another model from the list."),
+    )
+    .with_data(json!({ "policy": "model_access", "model": model }))
+}
+
 impl Models {
-    /// The chat models that the organization can use now (CHT-32): those that an enabled credential
-    /// serves, grouped by provider. The demo model is among them while it runs.
+    /// The rules about models as they are for `who` now; every use of a model asks for them anew (MOD-56).
+    ///
+    /// # Errors
+    /// `POLICY_UNREADABLE`, or when the database cannot be read.
+    pub async fn rules(&self, org: OrgId, who: Person) -> Result<ModelRules, Problem> {
+        self.inner.policies.model_rules(org, who).await
+    }
+
+    /// The chat models that can be used under `rules` now (CHT-32, MOD-53): those that an enabled
+    /// credential serves, grouped by provider. The demo model is among them while it runs.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn chat_models(&self, org: OrgId) -> Result<Vec<ModelEntry>, Problem> {
+    pub async fn chat_models(&self, org: OrgId, rules: &ModelRules) -> Result<Vec<ModelEntry>, Problem> {
         let mut conn = self.inner.pool.acquire().await?;
         let loaded = self.load(&mut conn, org).await?;
-        Ok(loaded.iter().flat_map(|one| self.entries_of(one)).collect())
+        Ok(self.permitted(&loaded, rules))
+    }
+
+    fn permitted(&self, loaded: &[Loaded], rules: &ModelRules) -> Vec<ModelEntry> {
+        let entries = loaded.iter().flat_map(|one| self.entries_of(one));
+        entries.filter(|entry| rules.permits(&entry.provider_slug, &entry.id)).collect()
     }
 
     fn entries_of<'a>(&'a self, one: &'a Loaded) -> impl Iterator<Item = ModelEntry> + 'a {
@@ -155,10 +177,12 @@ impl Models {
     ///
     /// # Errors
     /// `CHAT_PROVIDER_UNKNOWN`, `CHAT_MODEL_NOT_ON_PROVIDER`, `CHAT_MODEL_UNKNOWN`,
-    /// `CHAT_MODEL_AMBIGUOUS` with `data.providers`, `CREDENTIAL_ENV_MISSING`.
+    /// `CHAT_MODEL_AMBIGUOUS` with `data.providers`, `CHAT_MODEL_FORBIDDEN` naming the policy,
+    /// `CREDENTIAL_ENV_MISSING`.
     pub async fn resolve_chat(
         &self,
         org: OrgId,
+        rules: &ModelRules,
         model: &str,
         provider: Option<&str>,
     ) -> Result<ResolvedModel, Problem> {
@@ -178,13 +202,19 @@ impl Models {
                         ),
                     ));
                 }
+                if !rules.permits(slug, model) {
+                    return Err(forbidden(model));
+                }
                 one
             }
             None => {
                 let serving: Vec<&Loaded> = loaded.iter().filter(serves).collect();
-                match serving.as_slice() {
+                let permitted: Vec<&Loaded> =
+                    serving.iter().filter(|one| rules.permits(&one.provider.slug, model)).copied().collect();
+                match permitted.as_slice() {
                     [one] => *one,
-                    [] => return Err(unknown()),
+                    [] if serving.is_empty() => return Err(unknown()),
+                    [] => return Err(forbidden(model)),
                     several => {
                         let slugs: Vec<&str> = several.iter().map(|one| one.provider.slug.as_str()).collect();
                         return Err(Problem::new(
@@ -199,15 +229,36 @@ impl Models {
         self.resolved(&mut conn, org, one, model).await
     }
 
-    /// The model that the heuristic picks for a message (CHT-35), ready to be called.
+    /// The model for a message whose sender picked none (CHT-36, MOD-59), ready to be called: the first
+    /// default of the person that can be used, else what the heuristic picks among the permitted ones.
     ///
     /// # Errors
-    /// `CHAT_MODEL_UNKNOWN` when there is none at all, `CHAT_MODEL_NO_VISION` when images are attached and
-    /// none reads them, `CREDENTIAL_ENV_MISSING`.
-    pub async fn resolve_auto(&self, org: OrgId, input: &AutoInput) -> Result<ResolvedModel, Problem> {
+    /// `CHAT_MODEL_UNKNOWN` when there is none at all, `CHAT_MODEL_FORBIDDEN` when none is permitted,
+    /// `CHAT_MODEL_NO_VISION` when images are attached and none reads them, `CREDENTIAL_ENV_MISSING`.
+    pub async fn resolve_auto(
+        &self,
+        org: OrgId,
+        rules: &ModelRules,
+        input: &AutoInput,
+    ) -> Result<ResolvedModel, Problem> {
         let (mut conn, loaded) = self.load_at_once(org).await?;
-        let entries: Vec<ModelEntry> = loaded.iter().flat_map(|one| self.entries_of(one)).collect();
-        let pick = auto::pick(&entries, input).map_err(|reason| match reason {
+        let entries = self.permitted(&loaded, rules);
+        if entries.is_empty() && loaded.iter().any(|one| self.entries_of(one).next().is_some()) {
+            return Err(Problem::new(
+                Code::ChatModelForbidden,
+                "The policy `model_access` of your organization leaves you no model. Ask an administrator to permit one.",
+            )
+            .with_data(json!({ "policy": "model_access" })));
+        }
+        let fits = |entry: &&ModelEntry| !input.has_images || entry.capabilities.vision;
+        let mut defaults = rules.defaults().filter_map(|(provider, model)| {
+            entries.iter().filter(fits).find(|entry| entry.provider_slug == provider && entry.id == model)
+        });
+        let pick = match defaults.next() {
+            Some(entry) => Ok(entry),
+            None => auto::pick(&entries, input),
+        };
+        let pick = pick.map_err(|reason| match reason {
             NoPick::NoVision => Problem::new(
                 Code::ChatModelNoVision,
                 "None of the models can see images. Remove the image, or add a model that can.",

@@ -54,6 +54,7 @@ use tale_core::problem::Problem;
 use tale_db::hints::{self, Hint, Topic};
 use tale_env::EnvSource;
 use tale_governance::audit::{self, AuditEntry};
+use tale_governance::policies::Policies;
 use url::Url;
 
 pub use available::{ModelEntry, ResolvedModel};
@@ -89,6 +90,8 @@ pub struct ModelsConfig {
     pub demo_base: Option<Url>,
     /// Bounds of each call.
     pub limits: WireLimits,
+    /// What administrators laid down about models.
+    pub policies: Policies,
 }
 
 /// The models room's service. Cheap to clone; clones share their connections and caches.
@@ -109,6 +112,7 @@ struct Inner {
     live_catalogs: Mutex<HashMap<(OrgId, String), available::CachedCatalog>>,
     catalog_attempts: catalogs::Attempts,
     sealed_keys: Mutex<HashMap<CredentialId, available::SealedKey>>,
+    policies: Policies,
 }
 
 impl std::fmt::Debug for Models {
@@ -136,6 +140,7 @@ impl Models {
                 live_catalogs: Mutex::new(HashMap::new()),
                 catalog_attempts: catalogs::Attempts::default(),
                 sealed_keys: Mutex::new(HashMap::new()),
+                policies: config.policies,
             }),
         })
     }

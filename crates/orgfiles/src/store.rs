@@ -150,6 +150,24 @@ impl ConfigStore {
         blocking(move || read_text(&path)?.map(|text| parse(&path, &text)).transpose()).await
     }
 
+    /// The texts of several files, in their order, with one look at the disk; `None` for each that is not there.
+    pub async fn read_texts(&self, scope: Scope<'_>, files: Vec<FilePath>) -> Vec<Result<Option<String>, ConfigError>> {
+        let paths: Vec<PathBuf> = files.into_iter().map(|file| self.path(scope, file)).collect();
+        let none = paths.len();
+        let read = blocking(move || Ok(paths.iter().map(|path| read_text(path)).collect())).await;
+        // The runtime is shutting down.
+        read.unwrap_or_else(|_| (0..none).map(|_| Ok(None)).collect())
+    }
+
+    /// Replaces a file with `text`, whole or not at all.
+    ///
+    /// # Errors
+    /// [`ConfigError::Io`] when it cannot be written; the file before is unchanged.
+    pub async fn write_text(&self, scope: Scope<'_>, file: FilePath, text: String) -> Result<(), ConfigError> {
+        let path = self.path(scope, file);
+        blocking(move || replace(&path, &text, 0o640)).await
+    }
+
     /// A file of secrets, in either form; `None` when there is none.
     ///
     /// # Errors

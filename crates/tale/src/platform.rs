@@ -25,6 +25,7 @@ use tale_core::page::CursorSigner;
 use tale_db::hints::HintHub;
 use tale_env::EnvProblems;
 use tale_env::{EnvSource, Environment, Role, Settings, SiteSettings, role_of};
+use tale_governance::policies::Policies;
 use tale_http::rate::Limits;
 use tale_http::serve::Stop;
 use tale_http::web::WebFiles;
@@ -217,6 +218,8 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let previous = settings.secrets.encryption_previous_hex.iter().map(ExposeSecret::expose_secret);
     let cipher =
         FieldCipher::from_hex(settings.secrets.encryption_hex.expose_secret(), previous).map_err(StartError::other)?;
+    let files = object_store::config_store(&settings, &parts.data_dir)?;
+    let policies = Policies::new(app_db.clone(), clock.clone(), files.clone());
     let models = Models::new(ModelsConfig {
         pool: app_db.clone(),
         clock: clock.clone(),
@@ -225,11 +228,11 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         env: parts.env,
         demo_base: demo.clone(),
         limits: WireLimits::default(),
+        policies: policies.clone(),
     })
     .map_err(StartError::other)?;
     let identity = Identity::new(app_db.clone(), clock.clone(), IdentityConfig::from_settings(&settings))
         .map_err(StartError::other)?;
-    let files = object_store::config_store(&settings, &parts.data_dir)?;
     let blobs = object_store::open(&settings, &files, parts.embedded_store.as_ref(), clock.clone()).await?;
     if blobs.is_configured()
         && let Err(error) = blobs.ensure_bucket().await
@@ -300,6 +303,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         models,
         knowledge,
         chat: chat.clone(),
+        policies: policies.clone(),
         blobs,
         hints: hints.clone(),
         cursors,
@@ -323,6 +327,10 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         // No other process runs turns here: what an earlier one left is settled before anybody looks.
         chat.settle_abandoned_turns().await.map_err(StartError::other)?;
     }
+    tasks.spawn({
+        let background = background.clone();
+        async move { background.run_until_cancelled(policies.follow()).await }
+    });
     if doors {
         tasks.spawn(hints.run(app_db.clone(), background.clone()));
         tasks.spawn({

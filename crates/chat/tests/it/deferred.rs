@@ -1,8 +1,10 @@
 //! Messages that wait for their attachments: when they go, in which order, and when they do not.
 
-use tale_chat::{Chat, DeferredSend, DeferredState, MAX_WAITING_ATTACHMENTS, Part, SendRequest, SendTo};
+use serde_json::json;
+use tale_chat::{Chat, DeferredSend, DeferredState, MAX_WAITING_ATTACHMENTS, ModelChoice, Part, SendRequest, SendTo};
 use tale_core::Code;
 use tale_core::ids::{DeferredSendId, FileId, ThreadId};
+use tale_governance::policies::Key;
 use tale_knowledge::files::{AttachmentState, Purpose};
 use tale_testkit::upstream::{Reply, Step};
 
@@ -460,4 +462,39 @@ async fn a_process_that_drains_leaves_messages_to_the_next() {
     let next = world.other_process();
     assert_eq!(next.send_parked().await.unwrap(), 1);
     assert_eq!(world.said(thread).await, ["patient"]);
+}
+
+#[tokio::test]
+async fn a_model_that_was_taken_away_answers_through_no_door() {
+    let world = world().await;
+    let thread = world.titled().await;
+    world.upstream.push(Reply::text("Before"));
+    let before = world.send(SendTo::Thread(thread), "Hi").await.unwrap();
+    world.settled(&before).await;
+    let chat = &world.chat;
+    let owner = &world.owner;
+    let file = world.unread("a fact").await;
+    let parked = world.park(thread, "Later", &[file]).await;
+
+    let access = json!({ "enabled": true, "rules": [{ "scope": "default", "blockedModels": ["fake/test-model"] }] });
+    world.policies.set(owner.org, &owner.actor, Key::ModelAccess, access, None).await.unwrap();
+    let retried = chat.retry(owner, thread, before.message_id, request("").model, None, None).await;
+    let auto = SendRequest { model: ModelChoice::Auto, ..request("Hi") };
+    for refused in [
+        world.send(SendTo::Thread(thread), "Hi").await,
+        world.send(SendTo::New, "Hi").await,
+        chat.send(owner, SendTo::Thread(thread), auto).await,
+        chat.edit(owner, thread, before.user_message_id, request("Hi")).await,
+        retried,
+    ] {
+        assert_eq!(code(refused), Code::ChatModelForbidden);
+    }
+    assert_eq!(code(chat.park(owner, SendTo::Thread(thread), request("Hi")).await), Code::ChatModelForbidden);
+    // What was parked before is judged when it is its turn.
+    world.read(file).await;
+    assert_eq!(chat.send_parked().await.unwrap(), 0);
+    let refused = chat.parked(owner, thread).await.unwrap();
+    assert_eq!(refused[0].id, parked.id);
+    assert_eq!(refused[0].refusal.as_ref().map(|(code, _)| code.as_str()), Some("CHAT_MODEL_FORBIDDEN"));
+    assert_eq!(world.upstream.chat_requests().len(), 1);
 }

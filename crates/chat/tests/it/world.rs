@@ -17,6 +17,7 @@ use tale_core::net::HostPolicy;
 use tale_core::page::CursorSigner;
 use tale_core::{Actor, Code, Problem};
 use tale_extract::ExtractProgram;
+use tale_governance::policies::Policies;
 use tale_identity::{Caller, Identity, IdentityConfig, Role, Via};
 use tale_knowledge::documents::NewContent;
 use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose as EmbedPurpose};
@@ -24,6 +25,7 @@ use tale_knowledge::files::{NewUpload, Purpose};
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{ApiFormat, Capabilities, ModelSpec, Models, ModelsConfig, NewProvider, WireLimits};
+use tale_orgfiles::{AgeKeys, ConfigStore};
 use tale_testkit::TestDb;
 use tale_testkit::upstream::FakeUpstream;
 
@@ -49,6 +51,7 @@ pub struct World {
     pub db: TestDb,
     pub chat: Chat,
     pub models: Models,
+    pub policies: Policies,
     pub knowledge: Knowledge,
     pub keyword: Keyword,
     pub identity: Identity,
@@ -83,6 +86,8 @@ pub async fn world() -> World {
     )
     .unwrap();
     blobs.ensure_bucket().await.unwrap();
+    let files = ConfigStore::new(&folder.path().join("config"), AgeKeys::load(None, None).unwrap());
+    let policies = Policies::new(db.app.clone(), clock.clone(), files);
     let models = Models::new(ModelsConfig {
         pool: db.app.clone(),
         clock: clock.clone(),
@@ -91,6 +96,7 @@ pub async fn world() -> World {
         env: Arc::new(tale_env::MapEnv::default()),
         demo_base: None,
         limits: WireLimits::default(),
+        policies: policies.clone(),
     })
     .unwrap();
     let keyword = Keyword::new(KeywordParts {
@@ -114,8 +120,19 @@ pub async fn world() -> World {
     let upstream = FakeUpstream::start().await;
     let owner = person(&db, "acme").await;
     let chat = chat_of(&db, &models, &knowledge, &identity);
-    let world =
-        World { db, chat, models, knowledge, keyword, identity, upstream, owner, _store: store, _folder: folder };
+    let world = World {
+        db,
+        chat,
+        models,
+        policies,
+        knowledge,
+        keyword,
+        identity,
+        upstream,
+        owner,
+        _store: store,
+        _folder: folder,
+    };
     world.provider("fake", true).await;
     world
 }

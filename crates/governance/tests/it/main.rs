@@ -1,6 +1,8 @@
-//! The audit log on a real Postgres.
+//! The governance room on a real Postgres.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+
+mod policies;
 
 use chrono::Utc;
 use serde_json::json;

@@ -133,8 +133,9 @@ pub struct ComposerView {
 async fn read_composer(State(app): State<App>, member: Member) -> Result<Json<ComposerView>, HttpProblem> {
     let owner = owner_of(&member)?;
     let none = DocumentQuery::default();
+    let rules = app.models.rules(owner.org, member.0.person()).await?;
     let (models, pick, count, embedding, transcription) = futures::join!(
-        app.models.chat_models(owner.org),
+        app.models.chat_models(owner.org, &rules),
         app.chat.pick(&owner),
         app.knowledge.count_documents(&member.0, &none),
         app.models.embedding(owner.org),
@@ -179,7 +180,8 @@ async fn set_chat_pick(
     match body.provider_slug {
         None if body.model == "auto" => app.chat.set_pick(&owner, None).await?,
         provider => {
-            let model = app.models.resolve_chat(owner.org, &body.model, provider.as_deref()).await?;
+            let rules = app.models.rules(owner.org, member.0.person()).await?;
+            let model = app.models.resolve_chat(owner.org, &rules, &body.model, provider.as_deref()).await?;
             app.chat.set_pick(&owner, Some((&model.model_id, &model.provider_slug))).await?;
         }
     }

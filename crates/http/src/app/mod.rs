@@ -10,6 +10,7 @@ pub mod deferred;
 pub mod documents;
 pub mod embedding;
 pub mod events;
+pub mod governance;
 pub mod members;
 pub mod object_storage;
 pub mod organizations;
@@ -32,6 +33,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(account::router())
         .merge(api_keys::router())
         .merge(auth::router())
+        .merge(governance::router())
         .merge(members::router())
         .merge(organizations::router())
         .merge(permissions::router())

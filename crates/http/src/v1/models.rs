@@ -74,7 +74,7 @@ struct CallableModels {
     models: Vec<CallableModel>,
 }
 
-/// The chat models that the organization can use now.
+/// The chat models that the holder of the key can use now.
 #[utoipa::path(get, path = "/models", tag = "models", security(("key" = [])), responses((status = 200, body = CallableModels)))]
 async fn list_models(
     State(app): State<App>,
@@ -82,6 +82,7 @@ async fn list_models(
     _: NoQuery,
 ) -> Result<Json<CallableModels>, HttpProblem> {
     caller.require(Capability::ChatUse)?;
-    let models = app.models.chat_models(caller.org).await?;
+    let rules = app.models.rules(caller.org, caller.person()).await?;
+    let models = app.models.chat_models(caller.org, &rules).await?;
     Ok(Json(CallableModels { models: models.into_iter().map(CallableModel::from).collect() }))
 }

@@ -10,6 +10,7 @@ mod documents;
 mod edge;
 mod embedding;
 mod events;
+mod governance;
 mod identity;
 mod metrics;
 mod object_storage;

@@ -25,8 +25,8 @@ enum Needs {
 /// The table. A new route must be entered here.
 fn needs(method: &str, path: &str) -> Needs {
     use Capability::{
-        ApiKeysOwn, ChatUse, EmbeddingManage, KnowledgeRead, KnowledgeWrite, MembersManage, MembersRead,
-        OrganizationManage, OwnershipTransfer, ProvidersManage,
+        ApiKeysOwn, ChatUse, EmbeddingManage, GovernanceManage, KnowledgeRead, KnowledgeWrite, MembersManage,
+        MembersRead, OrganizationManage, OwnershipTransfer, ProvidersManage,
     };
     let read = method == "GET";
     let path = path.strip_prefix("/api/v1/").map_or_else(|| path.to_owned(), |rest| format!("v1/{rest}"));
@@ -57,6 +57,7 @@ fn needs(method: &str, path: &str) -> Needs {
         rest if rest.starts_with("knowledge/embedding") || rest.starts_with("knowledge/transcription") => {
             Needs::Right(EmbeddingManage)
         }
+        rest if rest.starts_with("governance") => Needs::Right(GovernanceManage),
         "uploads" | "search" | "/events" => Needs::Right(ChatUse),
         rest if rest.starts_with("files/") => Needs::Right(ChatUse),
         rest if rest.starts_with("chat/") || rest.starts_with("v1/threads") || rest == "v1/models" => {

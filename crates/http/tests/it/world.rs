@@ -14,6 +14,7 @@ use tale_core::{Clock, ManualClock, Problem};
 use tale_db::hints::HintHub;
 use tale_env::{MapEnv, SiteSettings, TrustedHeaderNames};
 use tale_extract::ExtractProgram;
+use tale_governance::policies::Policies;
 use tale_http::outlets::Outlets;
 use tale_http::rate::Limits;
 use tale_http::web::WebFiles;
@@ -114,6 +115,7 @@ impl World {
         .unwrap();
         blobs.ensure_bucket().await.unwrap();
         let files = ConfigStore::new(&folder.path().join("config"), AgeKeys::load(None, None).unwrap());
+        let policies = Policies::new(db.app.clone(), clock.clone(), files.clone());
         let organizations = Organizations::new(files, HostPolicy::PrivateAllowed, Arc::new(SystemClock)).unwrap();
         let blobs = blobs.with_organizations(organizations);
         let cost = HashCost { memory_kib: 64, passes: 1, lanes: 1, concurrent: 4, waiting: 64 };
@@ -127,6 +129,7 @@ impl World {
             env: Arc::new(MapEnv::default()),
             demo_base: None,
             limits: Default::default(),
+            policies: policies.clone(),
         })
         .unwrap();
         // The child that opens files is the program itself; no test of the doors opens one.
@@ -173,6 +176,7 @@ impl World {
             models,
             knowledge: knowledge.clone(),
             chat,
+            policies,
             blobs,
             hints,
             cursors,

@@ -1,7 +1,10 @@
 use futures::StreamExt;
 use secrecy::SecretString;
+use serde_json::json;
 use tale_core::net::HostPolicy;
 use tale_core::problem::Code;
+use tale_governance::policies::{Key, ModelRules, Person};
+use tale_models::auto::AutoInput;
 use tale_models::{
     ApiFormat, AuthMethod, ChatMessage, ChatRequest, CredentialChange, NewCredential, NewProvider, StreamEvent,
 };
@@ -22,15 +25,20 @@ async fn a_model_is_found_by_id_and_by_provider_and_called() {
         ..new_provider("b", &upstream.anthropic_base(), vec![chat_model("shared")])
     };
     models.create_provider(org, actor, anthropic).await.unwrap();
-    let ids: Vec<(String, String)> =
-        models.chat_models(org).await.unwrap().into_iter().map(|entry| (entry.provider_slug, entry.id)).collect();
+    let ids: Vec<(String, String)> = models
+        .chat_models(org, &ModelRules::none())
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|entry| (entry.provider_slug, entry.id))
+        .collect();
     assert_eq!(
         ids,
         [("a", "shared"), ("a", "only-a"), ("b", "shared")].map(|(slug, id)| (slug.to_owned(), id.to_owned()))
     );
 
-    assert_eq!(models.resolve_chat(org, "only-a", None).await.unwrap().provider_slug, "a");
-    let ambiguous = models.resolve_chat(org, "shared", None).await.unwrap_err();
+    assert_eq!(models.resolve_chat(org, &ModelRules::none(), "only-a", None).await.unwrap().provider_slug, "a");
+    let ambiguous = models.resolve_chat(org, &ModelRules::none(), "shared", None).await.unwrap_err();
     assert_eq!(
         (ambiguous.code, &ambiguous.data.unwrap()["providers"]),
         (Code::ChatModelAmbiguous, &serde_json::json!(["a", "b"]))
@@ -42,12 +50,16 @@ async fn a_model_is_found_by_id_and_by_provider_and_called() {
         ("gpt-4o", Some("openai"), Code::ChatProviderUnknown),
         ("only-a", Some("b"), Code::ChatModelNotOnProvider),
     ] {
-        assert_eq!(models.resolve_chat(org, model, provider).await.unwrap_err().code, code, "{model} {provider:?}");
+        assert_eq!(
+            models.resolve_chat(org, &ModelRules::none(), model, provider).await.unwrap_err().code,
+            code,
+            "{model} {provider:?}"
+        );
     }
 
     for (provider, path) in [("a", "/v1/chat/completions"), ("b", "/v1/messages")] {
         upstream.push(Reply::text("Here you are."));
-        let resolved = models.resolve_chat(org, "shared", Some(provider)).await.unwrap();
+        let resolved = models.resolve_chat(org, &ModelRules::none(), "shared", Some(provider)).await.unwrap();
         let request = ChatRequest { messages: vec![ChatMessage::user("Hi")], ..ChatRequest::default() };
         let mut stream = models.stream(&resolved, request, CancellationToken::new()).await.unwrap();
         let mut text = String::new();
@@ -59,14 +71,67 @@ async fn a_model_is_found_by_id_and_by_provider_and_called() {
         assert_eq!(text, "Here you are.");
         assert_eq!(upstream.chat_requests().pop().unwrap().path, path);
     }
-    assert!(!format!("{:?}", models.resolve_chat(org, "only-a", None).await.unwrap()).contains(KEY));
+    assert!(
+        !format!("{:?}", models.resolve_chat(org, &ModelRules::none(), "only-a", None).await.unwrap()).contains(KEY)
+    );
+}
+
+#[tokio::test]
+async fn rules_narrow_lists_and_calls_and_name_the_policy() {
+    let room = Room::new().await;
+    let (models, org, actor) = (&room.models, room.org, &room.actor);
+    for (slug, ids) in [("a", ["shared", "mine"]), ("b", ["shared", "theirs"])] {
+        let specs = ids.map(chat_model).to_vec();
+        models.create_provider(org, actor, new_provider(slug, "http://127.0.0.1:9/v1", specs)).await.unwrap();
+    }
+    let save = |key, value| room.policies.set(org, actor, key, value, None);
+    save(
+        Key::ModelAccess,
+        json!({ "enabled": true, "rules": [{ "scope": "default", "blockedModels": ["a/shared", "theirs"] }] }),
+    )
+    .await
+    .unwrap();
+    save(
+        Key::DefaultModels,
+        json!({ "enabled": true, "rules": [
+            { "scope": "role", "scopeId": "member", "providerName": "b", "modelId": "theirs" },
+            { "scope": "default", "providerName": "b", "modelId": "shared" },
+        ] }),
+    )
+    .await
+    .unwrap();
+    let rules = models.rules(org, Person { user: None, role: "member" }).await.unwrap();
+    let seen: Vec<String> = models
+        .chat_models(org, &rules)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|entry| format!("{}/{}", entry.provider_slug, entry.id))
+        .collect();
+    assert_eq!(seen, ["a/mine", "b/shared"]);
+    // Named without a provider, the one that is left is meant.
+    assert_eq!(models.resolve_chat(org, &rules, "shared", None).await.unwrap().provider_slug, "b");
+    for (model, provider) in [("shared", Some("a")), ("theirs", None), ("theirs", Some("b"))] {
+        let refused = models.resolve_chat(org, &rules, model, provider).await.unwrap_err();
+        assert_eq!(refused.code, Code::ChatModelForbidden, "{model}");
+        assert!(refused.message.contains("`model_access`") && refused.message.contains(model));
+    }
+    // The default that is denied is skipped, the next one counts; without any, the heuristic picks among the rest.
+    assert_eq!(models.resolve_auto(org, &rules, &AutoInput::default()).await.unwrap().provider_slug, "b");
+    save(Key::DefaultModels, json!({ "enabled": false })).await.unwrap();
+    let rules = models.rules(org, Person { user: None, role: "member" }).await.unwrap();
+    assert_eq!(models.resolve_auto(org, &rules, &AutoInput::default()).await.unwrap().model_id, "mine");
+    save(Key::ModelAccess, json!({ "mode": "allowlist" })).await.unwrap();
+    let rules = models.rules(org, Person { user: None, role: "member" }).await.unwrap();
+    let nothing = models.resolve_auto(org, &rules, &AutoInput::default()).await.unwrap_err();
+    assert_eq!(nothing.code, Code::ChatModelForbidden);
 }
 
 #[tokio::test]
 async fn shipped_models_appear_with_a_credential_narrowed_by_its_allowlist() {
     let room = Room::new().await;
     let (models, org, actor) = (&room.models, room.org, &room.actor);
-    assert!(models.chat_models(org).await.unwrap().is_empty());
+    assert!(models.chat_models(org, &ModelRules::none()).await.unwrap().is_empty());
     let new = |name: &str, allow: &[&str]| NewCredential {
         name: name.into(),
         auth_method: AuthMethod::Env,
@@ -80,17 +145,18 @@ async fn shipped_models_appear_with_a_credential_narrowed_by_its_allowlist() {
     let missing =
         models.create_credential(org, actor, "anthropic", new("MISSING", &["claude-sonnet-4-5"])).await.unwrap();
     // The union of the enabled credentials is what can be reached (MOD-54).
-    let ids: Vec<String> = models.chat_models(org).await.unwrap().into_iter().map(|entry| entry.id).collect();
+    let ids: Vec<String> =
+        models.chat_models(org, &ModelRules::none()).await.unwrap().into_iter().map(|entry| entry.id).collect();
     assert_eq!(ids, ["claude-sonnet-4-5", "claude-haiku-4-5"]);
-    let resolved = models.resolve_chat(org, "claude-haiku-4-5", None).await.unwrap();
+    let resolved = models.resolve_chat(org, &ModelRules::none(), "claude-haiku-4-5", None).await.unwrap();
     assert_eq!(secrecy::ExposeSecret::expose_secret(resolved.target.secret.as_ref().unwrap()), "sk-from-env");
     assert!(resolved.facts.reasoning);
-    let unset = models.resolve_chat(org, "claude-sonnet-4-5", None).await.unwrap_err();
+    let unset = models.resolve_chat(org, &ModelRules::none(), "claude-sonnet-4-5", None).await.unwrap_err();
     assert_eq!(unset.code, Code::CredentialEnvMissing);
     assert!(unset.message.contains("TALE_PROVIDER_KEY_MISSING"));
     let off = CredentialChange { version: missing.version, enabled: Some(false), ..CredentialChange::default() };
     models.change_credential(org, actor, missing.id, off).await.unwrap();
-    assert_eq!(models.chat_models(org).await.unwrap().len(), 1);
+    assert_eq!(models.chat_models(org, &ModelRules::none()).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -107,7 +173,7 @@ async fn the_demo_exists_only_while_it_runs_and_its_address_is_never_stored() {
     let view = models.install_demo(org, actor).await.unwrap();
     assert_eq!(view, models.install_demo(org, actor).await.unwrap());
     assert!(view.provider.display_name.contains("not a language model") && view.provider.base_url.is_none());
-    let entry = models.chat_models(org).await.unwrap().remove(0);
+    let entry = models.chat_models(org, &ModelRules::none()).await.unwrap().remove(0);
     assert!(entry.demo && entry.tags.contains(&"demo"));
     let outcome = models.test_provider(org, "tale-demo", None, None).await.unwrap();
     assert!(outcome.result.unwrap().contains("not a language model"));
@@ -123,9 +189,9 @@ async fn the_demo_exists_only_while_it_runs_and_its_address_is_never_stored() {
     assert_eq!(models.create_credential(org, actor, "tale-demo", refused).await.unwrap_err().code, Code::InvalidBody);
     // The same organization in a process without the demo: shown, and not on offer.
     let other = Room { models: without.models, ..without };
-    assert!(other.models.chat_models(other.org).await.unwrap().is_empty());
+    assert!(other.models.chat_models(other.org, &ModelRules::none()).await.unwrap().is_empty());
     models.delete_provider(org, actor, "tale-demo", 1).await.unwrap();
-    assert!(models.chat_models(org).await.unwrap().is_empty());
+    assert!(models.chat_models(org, &ModelRules::none()).await.unwrap().is_empty());
     stop.cancel();
     server.await.unwrap().unwrap();
 }
@@ -138,7 +204,7 @@ async fn the_demo_searches_then_quotes_over_the_wire() {
     tokio::spawn(tale_demo::serve(listener, CancellationToken::new()));
     let room = Room::with(HostPolicy::PublicOnly, Some(base)).await;
     room.models.install_demo(room.org, &room.actor).await.unwrap();
-    let resolved = room.models.resolve_chat(room.org, "tale-demo", None).await.unwrap();
+    let resolved = room.models.resolve_chat(room.org, &ModelRules::none(), "tale-demo", None).await.unwrap();
     let tool = ToolSpec {
         name: "rag_search".into(),
         description: String::new(),

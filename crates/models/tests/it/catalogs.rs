@@ -5,6 +5,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde_json::json;
 use tale_core::problem::Code;
+use tale_governance::policies::ModelRules;
 use tale_models::{AuthMethod, NewCredential, ProviderChange};
 use tale_testkit::upstream::FakeUpstream;
 
@@ -48,16 +49,16 @@ async fn a_list_in_use_is_renewed_after_a_day_and_at_most_once_an_hour_when_that
     let (models, org) = (&room.models, room.org);
     models.create_provider(org, &room.actor, new_provider("live", &upstream.openai_base(), Vec::new())).await.unwrap();
     room.clock.advance(Duration::from_secs(23 * 3_600));
-    models.chat_models(org).await.unwrap();
+    models.chat_models(org, &ModelRules::none()).await.unwrap();
     assert_eq!(listed(&upstream), 1, "a list younger than a day is not read again");
 
     room.clock.advance(Duration::from_secs(3_600));
     upstream.set_models(vec![json!({ "id": "newer" })]);
-    let now = models.chat_models(org).await.unwrap();
+    let now = models.chat_models(org, &ModelRules::none()).await.unwrap();
     assert_eq!(now[0].id, "fake-chat", "the old list is served meanwhile");
-    models.chat_models(org).await.unwrap();
+    models.chat_models(org, &ModelRules::none()).await.unwrap();
     let renewed = async {
-        while models.chat_models(org).await.unwrap()[0].id != "newer" {
+        while models.chat_models(org, &ModelRules::none()).await.unwrap()[0].id != "newer" {
             tokio::task::yield_now().await;
         }
     };
@@ -68,14 +69,14 @@ async fn a_list_in_use_is_renewed_after_a_day_and_at_most_once_an_hour_when_that
         ProviderChange { version: 1, base_url: Some("http://127.0.0.1:9/v1".into()), ..ProviderChange::default() };
     models.change_provider(org, &room.actor, "live", away).await.unwrap();
     room.clock.advance(Duration::from_secs(25 * 3_600));
-    models.chat_models(org).await.unwrap();
+    models.chat_models(org, &ModelRules::none()).await.unwrap();
     let failed = async {
         while models.provider(org, "live").await.unwrap().catalog.unwrap().error.is_none() {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), failed).await.expect("the failure is kept");
-    assert_eq!(models.chat_models(org).await.unwrap()[0].id, "newer");
+    assert_eq!(models.chat_models(org, &ModelRules::none()).await.unwrap()[0].id, "newer");
 }
 
 #[tokio::test]

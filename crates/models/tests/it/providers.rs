@@ -2,6 +2,7 @@ use secrecy::SecretString;
 use tale_core::ids::{CredentialId, OrgId};
 use tale_core::net::HostPolicy;
 use tale_core::problem::Code;
+use tale_governance::policies::ModelRules;
 use tale_models::{
     ApiFormat, AuthMethod, CredentialChange, DiscoverRequest, EmbeddingConfig, ModelErrorCode, NewCredential,
     NewProvider, ProviderChange, ProviderKind,
@@ -242,14 +243,14 @@ async fn an_endpoint_of_a_credential_is_judged_and_azure_needs_one() {
         .create_credential(org, actor, "azure-openai", with(Some("https://res.openai.azure.com/openai/v1"), &[]))
         .await
         .unwrap();
-    assert!(models.chat_models(org).await.unwrap().is_empty());
+    assert!(models.chat_models(org, &ModelRules::none()).await.unwrap().is_empty());
     let allow = CredentialChange {
         version: azure.version,
         model_allowlist: Some(vec!["my-deployment".into()]),
         ..CredentialChange::default()
     };
     models.change_credential(org, actor, azure.id, allow).await.unwrap();
-    let entries = models.chat_models(org).await.unwrap();
+    let entries = models.chat_models(org, &ModelRules::none()).await.unwrap();
     assert_eq!(
         entries.iter().map(|entry| (entry.id.as_str(), entry.context_window)).collect::<Vec<_>>(),
         [("my-deployment", 128_000)]
@@ -326,7 +327,7 @@ async fn another_organization_s_providers_and_credentials_do_not_exist() {
     assert_eq!(models.delete_credential(other, actor, credential, 1).await.unwrap_err().code, Code::CredentialNotFound);
     assert_eq!(models.test_provider(other, "p", None, None).await.unwrap_err().code, Code::ProviderUnknown);
     assert_eq!(models.refresh_catalog(other, "p").await.unwrap_err().code, Code::ProviderUnknown);
-    assert!(models.chat_models(other).await.unwrap().is_empty());
+    assert!(models.chat_models(other, &ModelRules::none()).await.unwrap().is_empty());
     assert!(models.embedding(other).await.unwrap().is_none());
     // The same slug and credential name are free there.
     models
@@ -405,14 +406,14 @@ async fn models_are_discovered_and_live_lists_survive_a_failed_refresh() {
     let view =
         models.create_provider(org, actor, new_provider("live", &upstream.openai_base(), Vec::new())).await.unwrap();
     assert_eq!(view.provider.models.len(), 2);
-    assert_eq!(models.chat_models(org).await.unwrap().len(), 1);
+    assert_eq!(models.chat_models(org, &ModelRules::none()).await.unwrap().len(), 1);
     upstream.set_models(vec![
         serde_json::json!({ "id": "a", "context_length": 1000 }),
         serde_json::json!({ "id": "b" }),
         serde_json::json!({ "id": "c" }),
     ]);
     assert_eq!(models.refresh_catalog(org, "live").await.unwrap(), 3);
-    assert_eq!(models.chat_models(org).await.unwrap()[0].context_window, 1_000);
+    assert_eq!(models.chat_models(org, &ModelRules::none()).await.unwrap()[0].context_window, 1_000);
     let base =
         ProviderChange { version: 1, base_url: Some("http://127.0.0.1:9/v1".into()), ..ProviderChange::default() };
     models.change_provider(org, actor, "live", base).await.unwrap();

@@ -7,6 +7,7 @@ use secrecy::SecretString;
 use serde_json::json;
 use tale_core::net::HostPolicy;
 use tale_core::problem::Code;
+use tale_governance::policies::ModelRules;
 use tale_models::wire::{
     ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, ModelFacts, StreamEvent, Target,
     ToolApi, ToolCall, ToolSpec, WireClient, WireDialect, WireLimits,
@@ -198,13 +199,13 @@ async fn facts_and_extra_fields_of_a_definition_reach_the_wire_and_the_picker() 
     };
     room.models.create_provider(room.org, &room.actor, new).await.unwrap();
 
-    let offered = room.models.chat_models(room.org).await.unwrap();
+    let offered = room.models.chat_models(room.org, &ModelRules::none()).await.unwrap();
     let reasons = |id: &str| offered.iter().find(|entry| entry.id == id).unwrap().capabilities.reasoning;
     assert!(reasons("astra"));
     assert!(!reasons("luna"), "no effort levels where tools need reasoning off");
 
     for id in ["astra", "luna"] {
-        let model = room.models.resolve_chat(room.org, id, None).await.unwrap();
+        let model = room.models.resolve_chat(room.org, &ModelRules::none(), id, None).await.unwrap();
         let mut stream = room.models.stream(&model, question(), CancellationToken::new()).await.unwrap();
         while let Some(event) = stream.next().await {
             event.unwrap();

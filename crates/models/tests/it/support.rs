@@ -10,7 +10,9 @@ use tale_core::crypto::FieldCipher;
 use tale_core::ids::{OrgId, UserId};
 use tale_core::net::HostPolicy;
 use tale_env::MapEnv;
+use tale_governance::policies::Policies;
 use tale_models::{ApiFormat, ModelSpec, Models, ModelsConfig, NewProvider, Purpose, WireLimits};
+use tale_orgfiles::{AgeKeys, ConfigStore};
 use tale_testkit::{ManualClock, TestDb};
 
 pub const KEY: &str = "sk-test-0123456789";
@@ -21,6 +23,8 @@ pub struct Room {
     pub org: OrgId,
     pub actor: Actor,
     pub clock: Arc<ManualClock>,
+    pub policies: Policies,
+    _folder: tempfile::TempDir,
 }
 
 impl Room {
@@ -31,6 +35,9 @@ impl Room {
     pub async fn with(host_policy: HostPolicy, demo_base: Option<String>) -> Self {
         let db = TestDb::new().await;
         let clock = Arc::new(ManualClock::new(Utc.timestamp_opt(1_700_000_000, 0).unwrap()));
+        let folder = tempfile::tempdir().unwrap();
+        let files = ConfigStore::new(folder.path(), AgeKeys::load(None, None).unwrap());
+        let policies = Policies::new(db.app.clone(), clock.clone(), files);
         let models = Models::new(ModelsConfig {
             pool: db.app.clone(),
             clock: clock.clone(),
@@ -39,10 +46,11 @@ impl Room {
             env: Arc::new(MapEnv::of([("TALE_PROVIDER_KEY_SET", " sk-from-env \n")])),
             demo_base: demo_base.map(|base| base.parse().unwrap()),
             limits: WireLimits::default(),
+            policies: policies.clone(),
         })
         .unwrap();
         let org = organization(&db.app, "acme").await;
-        Self { db, models, org, actor: Actor::User { id: UserId::new() }, clock }
+        Self { db, models, org, actor: Actor::User { id: UserId::new() }, clock, policies, _folder: folder }
     }
 
     pub async fn audit(&self) -> Vec<(String, serde_json::Value)> {

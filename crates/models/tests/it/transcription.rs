@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 use tale_core::problem::Code;
+use tale_governance::policies::ModelRules;
 use tale_models::{CredentialChange, ModelSpec, Purpose, TranscribeError, TranscriptionPin, TranscriptionState};
 use tale_testkit::upstream::{FakeUpstream, Reply};
 
@@ -50,7 +51,9 @@ async fn the_real_form_travels_and_its_text_comes_back() {
         json!({ "model": "ears", "response_format": "verbose_json", "fileName": "recording.wav", "fileType": "audio/wav", "fileSize": 18, "fileText": "RIFF pretend sound" })
     );
     assert!(sent.headers.contains_key("content-length"), "strict servers refuse chunks");
-    assert!(room.models.chat_models(room.org).await.unwrap().iter().all(|model| model.id == "talks"));
+    assert!(
+        room.models.chat_models(room.org, &ModelRules::none()).await.unwrap().iter().all(|model| model.id == "talks")
+    );
 }
 
 #[tokio::test]

@@ -30,6 +30,8 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 			return [org('apiKeys')];
 		case 'organization':
 			return [keys.session, org('trustedHeaders')];
+		case 'policies':
+			return [org('governance'), org('composer'), org('transcription')];
 		case 'preferences':
 			return [org('preferences')];
 		default:

@@ -9,5 +9,6 @@ export type Capability =
 	| 'members.read'
 	| 'apiKeys.own'
 	| 'organization.manage'
+	| 'governance.manage'
 	| 'organization.delete'
 	| 'ownership.transfer';

@@ -5,11 +5,88 @@
 //! buffer what they read (untagged or internally tagged enums) read past it; no body has one.
 
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
-use serde::de::{Deserializer, Error as _, IntoDeserializer, Unexpected, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Unexpected, Visitor};
 use serde_json::{Error, Map, Value};
+use serde_path_to_error::Segment;
+
+use crate::problem::Issue;
+
+/// Longest path or message of an issue, in characters.
+pub const MAX_ISSUE_CHARS: usize = 200;
+
+/// Reads `value` as a `T`.
+///
+/// # Errors
+/// What is wrong first, and where.
+pub fn read<T: DeserializeOwned>(value: Value) -> Result<T, Issue> {
+    let mut track = serde_path_to_error::Track::new();
+    let deserializer = serde_path_to_error::Deserializer::new(Strict(value), &mut track);
+    T::deserialize(deserializer).map_err(|error| {
+        let mut issue = issue_of(&dotted(&track.path()), &error.to_string());
+        shorten(&mut issue.path);
+        shorten(&mut issue.message);
+        issue
+    })
+}
+
+/// The path as API-11 writes it: `contacts.2.email`.
+fn dotted(path: &serde_path_to_error::Path) -> String {
+    let names = path.iter().filter_map(|segment| match segment {
+        Segment::Seq { index } => Some(index.to_string()),
+        Segment::Map { key } => Some(key.clone()),
+        Segment::Enum { variant } => Some(variant.clone()),
+        Segment::Unknown => None,
+    });
+    names.collect::<Vec<_>>().join(".")
+}
+
+/// An answer does not give back what was sent at length.
+pub fn shorten(text: &mut String) {
+    if let Some((end, _)) = text.char_indices().nth(MAX_ISSUE_CHARS) {
+        text.truncate(end);
+        text.push('…');
+    }
+}
+
+/// Turns serde's sentence into the contract's words (API-11).
+#[must_use]
+pub fn issue_of(path: &str, sentence: &str) -> Issue {
+    let named = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let quoted = |prefix: &str| sentence.strip_prefix(prefix).and_then(|rest| rest.split('`').next());
+    if let Some(field) = quoted("missing field `") {
+        return Issue::new(named(field), "is required");
+    }
+    if let Some(field) = quoted("unknown field `") {
+        // serde reports the path up to and including the unknown key.
+        let path = if path == field || path.ends_with(&format!(".{field}")) { path.to_owned() } else { named(field) };
+        return Issue::new(path, "is not a known field");
+    }
+    if let Some(rest) = sentence.strip_prefix("unknown variant `") {
+        let choices: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
+        let list = choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", ");
+        return Issue::new(path, format!("must be one of {list}"));
+    }
+    if sentence.starts_with("invalid type") {
+        let expected = sentence.rsplit("expected ").next().unwrap_or_default();
+        let words = match expected {
+            "a string" => "must be a string",
+            "a boolean" => "must be true or false",
+            "a sequence" => "must be a list",
+            text if text.starts_with('u') || text.starts_with('i') => "must be a whole number",
+            text if text.starts_with('f') => "must be a number",
+            text if text.starts_with("struct") || text == "a map" => "must be an object",
+            _ => "has the wrong type",
+        };
+        return Issue::new(path, words);
+    }
+    if sentence.starts_with("invalid value") || sentence.contains("UUID") {
+        return Issue::new(path, "is not a valid value");
+    }
+    Issue::new(path, sentence.to_owned())
+}
 
 /// The value.
-pub(super) struct Strict(pub(super) Value);
+struct Strict(Value);
 
 /// Reads scalars as `serde_json` does.
 macro_rules! scalars {
