@@ -24,7 +24,7 @@ pub struct Room {
     pub actor: Actor,
     pub clock: Arc<ManualClock>,
     pub policies: Policies,
-    _folder: tempfile::TempDir,
+    pub _folder: tempfile::TempDir,
 }
 
 impl Room {
