@@ -17,10 +17,4 @@ COMMENT ON TABLE app.policies IS
 INSERT INTO app.policies (org_id, key, value, version, updated_at)
 SELECT org_id, 'transcription_model', jsonb_build_object('providerSlug', provider_slug, 'modelId', model), 1, updated_at
   FROM app.transcription_settings;
-INSERT INTO app.policies (org_id, key, value, version, updated_at)
-SELECT id, 'session_idle_timeout', jsonb_build_object('enabled', true, 'idleTimeoutMinutes', session_idle_minutes), 1, now()
-  FROM app.organizations
- WHERE session_idle_minutes IS NOT NULL;
-COMMENT ON COLUMN app.organizations.session_idle_minutes IS
-    'Copy of the policy session_idle_timeout, written with it: sessions of its members end after so many minutes without use; NULL = the deployment alone decides. The shortest window of all organizations of a person counts.';
 COMMENT ON TABLE app.transcription_settings IS 'Read by earlier releases only; the policy transcription_model took its place.';

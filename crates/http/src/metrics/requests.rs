@@ -29,7 +29,7 @@ const METHODS: [&str; 17] = [
 const STATUSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Classes of the doors, longer ones before those they begin with.
-const BACKEND: [&str; 36] = [
+const BACKEND: [&str; 37] = [
     "/api/app/account",
     "/api/app/api-keys",
     "/api/app/catalogs",
@@ -37,6 +37,7 @@ const BACKEND: [&str; 36] = [
     "/api/app/credentials",
     "/api/app/documents",
     "/api/app/files",
+    "/api/app/governance",
     "/api/app/knowledge",
     "/api/app/members",
     "/api/app/object-storage",
