@@ -76,12 +76,12 @@ impl Chat {
     pub fn follow(&self, org: OrgId, id: ThreadId) -> impl Stream<Item = TurnEvent> + Send + use<> {
         let inner = self.0.clone();
         async_stream::stream! {
-            loop {
-                let Some(turn) = inner.live.get(id) else { break };
-                let (snapshot, mut events) = turn.listen();
-                yield snapshot;
-                loop {
-                    match events.recv().await {
+            // kept until its end: a reader that falls behind then must still see all of it
+            if let Some(turn) = inner.live.get(id) {
+                let mut listening = turn.listen();
+                yield listening.snapshot;
+                while listening.settled.is_none() {
+                    match listening.events.recv().await {
                         Ok(event) => {
                             let event = Arc::unwrap_or_clone(event);
                             let over = matches!(event, TurnEvent::Settled { .. });
@@ -91,10 +91,17 @@ impl Chat {
                             }
                         }
                         // Too slow for the ring: start over from a fresh snapshot.
-                        Err(RecvError::Lagged(_)) => break,
+                        Err(RecvError::Lagged(_)) => {
+                            listening = turn.listen();
+                            yield listening.snapshot;
+                        }
                         Err(RecvError::Closed) => return,
                     }
                 }
+                if let Some(status) = listening.settled {
+                    yield TurnEvent::Settled { message: turn.message, status };
+                }
+                return;
             }
             let mut last = None;
             while let Some(event) = remote(&inner, org, id, &mut last).await {

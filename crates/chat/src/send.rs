@@ -12,7 +12,7 @@ use tale_models::wire::Effort;
 
 use crate::admission::{Checked, effort_text, writable};
 use crate::message;
-use crate::parts::{Part, readable};
+use crate::parts::{Part, Status, readable};
 use crate::service::{Chat, Owner};
 use crate::store::messages::MessageRow;
 use crate::store::opening::{self, Opening};
@@ -310,6 +310,8 @@ impl Chat {
             Ok(committed) => committed,
             Err(problem) => {
                 inner.live.remove(&turn);
+                // whoever looked already looks again, and finds the chat as it was
+                turn.settled(Status::Failed);
                 return Err(problem);
             }
         };

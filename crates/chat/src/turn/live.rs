@@ -114,6 +114,18 @@ struct LiveState {
     fresh_round: bool,
     started_at: Option<DateTime<Utc>>,
     first_token_at: Option<DateTime<Utc>>,
+    /// How it ended, for listeners that come, or come back, after that was told.
+    settled: Option<Status>,
+}
+
+/// What a listener of a turn begins with.
+pub(crate) struct Listening {
+    /// The whole state so far.
+    pub snapshot: TurnEvent,
+    /// How the turn ended, when it did: then no events follow.
+    pub settled: Option<Status>,
+    /// Everything after the snapshot.
+    pub events: broadcast::Receiver<Arc<TurnEvent>>,
 }
 
 /// When a turn started and spoke first.
@@ -132,6 +144,7 @@ impl LiveTurn {
             fresh_round: true,
             started_at: None,
             first_token_at: None,
+            settled: None,
         };
         Self {
             org,
@@ -149,10 +162,10 @@ impl LiveTurn {
     }
 
     /// A snapshot and everything after it.
-    pub(crate) fn listen(&self) -> (TurnEvent, broadcast::Receiver<Arc<TurnEvent>>) {
+    pub(crate) fn listen(&self) -> Listening {
         let state = self.lock();
-        let receiver = self.events.subscribe();
-        (self.snapshot_of(&state), receiver)
+        let events = self.events.subscribe();
+        Listening { snapshot: self.snapshot_of(&state), settled: state.settled, events }
     }
 
     fn snapshot_of(&self, state: &LiveState) -> TurnEvent {
@@ -276,6 +289,8 @@ impl LiveTurn {
 
     /// The turn is over and stored.
     pub(crate) fn settled(&self, status: Status) {
+        let mut state = self.lock();
+        state.settled = Some(status);
         self.tell(TurnEvent::Settled { message: self.message, status });
     }
 }
@@ -323,7 +338,7 @@ mod tests {
         let turn = turn();
         let now = Utc::now();
         turn.append(DeltaKind::Text, "Hel", now);
-        let (snapshot, mut events) = turn.listen();
+        let Listening { snapshot, mut events, .. } = turn.listen();
         turn.append(DeltaKind::Text, "lo", now);
         let TurnEvent::Snapshot { parts, .. } = snapshot else { panic!("no snapshot") };
         assert_eq!(*parts, [Part::text("Hel")]);

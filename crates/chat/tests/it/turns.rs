@@ -37,6 +37,38 @@ async fn an_answer_streams_and_is_stored_as_it_was_streamed() {
 }
 
 #[tokio::test]
+async fn a_reader_that_is_behind_when_the_turn_ends_still_gets_all_of_it() {
+    let world = world().await;
+    let thread = world.titled().await;
+    let answer = "0123456789".repeat(60);
+    let pieces = answer.as_bytes().chunks(2).map(|piece| Step::Text(String::from_utf8_lossy(piece).into_owned()));
+    world.upstream.push(Reply::steps(pieces.collect()));
+    let accepted = world.send(SendTo::Thread(thread), "Hi").await.unwrap();
+    let mut turn = Box::pin(world.chat.follow(world.owner.org, thread));
+    // reads nothing but how it begins until everything is said
+    let mut seen = match within(turn.next()).await {
+        Some(TurnEvent::Snapshot { parts, .. }) => text_of(&parts),
+        other => panic!("{other:?}"),
+    };
+    world.settled(&accepted).await;
+    let mut settled = false;
+    within(async {
+        while let Some(event) = turn.next().await {
+            assert!(!settled, "nothing comes after the end");
+            match event {
+                TurnEvent::Snapshot { parts, .. } => seen = text_of(&parts),
+                TurnEvent::Delta { text, .. } => seen.push_str(&text),
+                TurnEvent::Settled { message, .. } => settled = message == accepted.message_id,
+                TurnEvent::Part { .. } => {}
+            }
+        }
+    })
+    .await;
+    assert_eq!(seen, answer);
+    assert!(settled);
+}
+
+#[tokio::test]
 async fn the_model_reads_what_a_person_wants_of_every_answer_while_it_is_switched_on() {
     let world = world().await;
     let thread = world.titled().await;
