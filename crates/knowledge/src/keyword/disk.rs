@@ -50,10 +50,9 @@ pub(crate) struct Generation {
 }
 
 impl Generation {
-    /// Opens what `CURRENT` names, with its checkpoint, after comparing all checksums if `verify`.
-    /// `None` when there is no index yet or one of another schema version.
-    pub(crate) fn open_current(folder: &Path, verify: bool) -> Result<Option<(Self, String)>, KeywordError> {
-        let Some(name) = current(folder)? else { return Ok(None) };
+    /// Opens the generation `name`, with its checkpoint, after comparing all checksums if `verify`.
+    /// `None` when it is one of another schema version.
+    pub(crate) fn open(folder: &Path, name: String, verify: bool) -> Result<Option<(Self, String)>, KeywordError> {
         let files = Files::open(&folder.join(&name))?;
         let mut index = Index::open(files.clone())?;
         let (expected, fields) = schema::schema();
@@ -75,11 +74,6 @@ impl Generation {
         &self.name
     }
 
-    /// Whether another process has put a newer generation in place.
-    pub(crate) fn is_replaced(&self, folder: &Path) -> bool {
-        serving(folder).as_deref() != Some(&self.name)
-    }
-
     /// Whether the files are gone from the folder, which somebody emptied. What is mapped still serves.
     pub(crate) fn is_gone(&self, folder: &Path) -> bool {
         serving(folder).is_none() || !folder.join(&self.name).join("meta.json").exists()
@@ -90,9 +84,12 @@ impl Generation {
         self.files.check()
     }
 
-    /// The last committed state.
+    /// The last committed state. Fails when a file of it is missing.
     pub(crate) fn view(&self) -> Result<Arc<View>, KeywordError> {
+        // what the last commit needs is opened again: of the rest, merges have removed the names
+        let missing = self.files.missing();
         self.reader.reload()?;
+        self.files.forget(&missing);
         Ok(Arc::new(View::new(self.name.clone(), self.reader.searcher(), self.fields, self.files.clone())?))
     }
 
@@ -111,7 +108,7 @@ impl Generation {
 }
 
 /// The name in `CURRENT`, if there is one.
-fn current(folder: &Path) -> Result<Option<String>, KeywordError> {
+pub(crate) fn current(folder: &Path) -> Result<Option<String>, KeywordError> {
     let name = match fs::read(folder.join("CURRENT")) {
         Ok(name) => name,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -129,12 +126,30 @@ fn serving(folder: &Path) -> Option<String> {
     current(folder).ok().flatten()
 }
 
-/// Makes the current generation nobody's: the next to open the folder builds anew.
-pub(crate) fn disown(folder: &Path) {
-    if let Err(error) = fs::remove_file(folder.join("CURRENT"))
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!(%error, "a damaged keyword index could not be put aside");
+/// The lock of whoever replaces the serving generation. `None` while another process holds it.
+fn lock(folder: &Path) -> Result<Option<File>, KeywordError> {
+    let lock = File::create(folder.join("lock"))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error.into()),
+    }
+}
+
+/// Makes the damaged generation `name` nobody's, or what stands in `CURRENT` and is no name: the next
+/// to open the folder builds anew. A newer generation stays, and while somebody builds one it is
+/// theirs to put in place.
+pub(crate) fn disown(folder: &Path, name: Option<&str>) {
+    let removed = lock(folder).and_then(|lock| {
+        if lock.is_some() && serving(folder).as_deref() == name {
+            fs::remove_file(folder.join("CURRENT"))?;
+        }
+        Ok(())
+    });
+    match removed {
+        Err(KeywordError::Folder(error)) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => tracing::warn!(%error, "a damaged keyword index could not be put aside"),
+        Ok(()) => {}
     }
 }
 
@@ -213,12 +228,7 @@ impl Build {
     /// Starts a generation. `None` when another process is building one.
     pub(crate) fn start(folder: &Path) -> Result<Option<Self>, KeywordError> {
         fs::create_dir_all(folder)?;
-        let lock = File::create(folder.join("lock"))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => return Ok(None),
-            Err(fs::TryLockError::Error(error)) => return Err(error.into()),
-        }
+        let Some(lock) = lock(folder)? else { return Ok(None) };
         sweep(folder, serving(folder).as_deref());
         let name = Uuid::now_v7().to_string();
         let path = folder.join(&name);
@@ -242,8 +252,8 @@ impl Build {
     }
 
     /// Commits with the checkpoint, packs the segments and puts the generation in place of the
-    /// serving one.
-    pub(crate) fn publish(mut self, snapshot: &str) -> Result<(), KeywordError> {
+    /// serving one. Its name.
+    pub(crate) fn publish(mut self, snapshot: &str) -> Result<String, KeywordError> {
         let Some(mut writer) = self.writer.take() else { return Err(KeywordError::Stopped) };
         writer.commit(snapshot)?;
         writer.finish()?;
@@ -259,7 +269,7 @@ impl Build {
         }
         self.published = true;
         sweep(&self.folder, Some(&self.name));
-        Ok(())
+        Ok(self.name.clone())
     }
 
     /// Merges what is left in several segments: every word of a query is looked up in each.

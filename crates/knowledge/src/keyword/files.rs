@@ -69,34 +69,46 @@ impl Files {
     /// Compares the checksums of all files of `index`, reading them once.
     pub(crate) fn verify(&self, index: &Index) -> Result<(), KeywordError> {
         // by reading first: where the disk cannot, this fails, and a mapping would end the process
+        self.read_all().map_err(|error| KeywordError::Index(error.into()))?;
+        if index.validate_checksum()?.is_empty() { Ok(()) } else { Err(KeywordError::Damaged) }
+    }
+
+    fn read_all(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             if entry.file_type()?.is_file() {
-                io::copy(&mut File::open(entry.path())?, &mut io::sink())
-                    .map_err(|error| KeywordError::Index(error.into()))?;
+                io::copy(&mut File::open(entry.path())?, &mut io::sink())?;
             }
         }
-        if index.validate_checksum()?.is_empty() { Ok(()) } else { Err(KeywordError::Damaged) }
+        Ok(())
     }
 
     /// Compares the open files with what they were, by their names.
     pub(crate) fn check(&self) -> State {
-        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut missing, mut changed) = (false, false);
-        marks.retain(|path, mark| match Mark::of(&self.folder.join(path)) {
-            Ok(now) => {
-                changed |= now != *mark;
-                true
+        for (path, mark) in self.marks().iter() {
+            match Mark::of(&self.folder.join(path)) {
+                Ok(now) => changed |= now != *mark,
+                Err(_) => missing = true,
             }
-            Err(_) => {
-                missing = true;
-                false
-            }
-        });
+        }
         match (changed, missing) {
             (true, _) => State::Changed,
             (false, true) => State::Missing,
             (false, false) => State::Whole,
+        }
+    }
+
+    /// The open files that have no name any more.
+    pub(crate) fn missing(&self) -> Vec<PathBuf> {
+        self.marks().keys().filter(|path| Mark::of(&self.folder.join(path)).is_err()).cloned().collect()
+    }
+
+    /// Forgets files that nothing reads any more.
+    pub(crate) fn forget(&self, paths: &[PathBuf]) {
+        let mut marks = self.marks();
+        for path in paths {
+            marks.remove(path);
         }
     }
 
@@ -111,11 +123,16 @@ fn seal(data: &[u8]) -> String {
 
 impl Directory for Files {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
-        let failed = |error| OpenReadError::wrap_io_error(error, path.to_owned());
-        if let Ok(now) = Mark::of(&self.folder.join(path))
-            && *self.marks().entry(path.to_owned()).or_insert(now) != now
-        {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidData, "the file is not as it was written")));
+        let failed = |kind, what| Err(OpenReadError::wrap_io_error(io::Error::new(kind, what), path.to_owned()));
+        match Mark::of(&self.folder.join(path)) {
+            Ok(now) => {
+                if *self.marks().entry(path.to_owned()).or_insert(now) != now {
+                    return failed(io::ErrorKind::InvalidData, "the file is not as it was written");
+                }
+            }
+            // what is still mapped would be handed out again
+            Err(error) if self.marks().contains_key(path) => return failed(error.kind(), "the file is gone"),
+            Err(_) => {}
         }
         self.inner.get_file_handle(path)
     }

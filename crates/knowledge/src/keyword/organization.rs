@@ -30,6 +30,10 @@ const REPAIR_PATIENCE: Duration = Duration::from_secs(20);
 const REPAIRS: u32 = 8;
 /// After this time without a repair they are counted anew.
 const REPAIRS_IN: Duration = Duration::from_secs(10 * 60);
+/// How often a process looks whether another one has finished the build that it waits for, and for how
+/// long in one round.
+const BUILD_LOOK: Duration = Duration::from_millis(100);
+const BUILD_PATIENCE: Duration = Duration::from_secs(10);
 /// Longest time between two rounds that fail.
 const LONGEST_RETRY: Duration = Duration::from_secs(5 * 60);
 
@@ -142,12 +146,12 @@ impl Organization {
             let Some((generation, checkpoint)) = self.serving_state() else { return self.restore().await };
             if self.is_gone(&generation).await? {
                 tracing::warn!(org = %self.org, "the files of a keyword index are gone; it is built anew");
-                return self.build().await;
+                return self.build().await.map(drop);
             }
             let window = store::window(&self.corpus, self.org, &checkpoint).await?;
             if window.lost {
                 tracing::info!(org = %self.org, "the keyword log does not reach back far enough; the index is built anew");
-                return self.build().await;
+                return self.build().await.map(drop);
             }
             let done = match self.look(&generation).await {
                 Ok(()) if window.entries.is_empty() => {
@@ -192,13 +196,16 @@ impl Organization {
 
     /// Builds what there is none of: a first index, or one in the place of damaged files.
     async fn restore(&self) -> Result<(), KeywordError> {
-        let Some(reason) = self.state().damage.clone() else { return self.build().await };
+        let Some(reason) = self.state().damage.clone() else {
+            return self.build().await.map(drop);
+        };
         let folder = self.folder.clone();
         let bytes = blocking(move || Ok(repair::size(&folder))).await?;
         let inline = bytes <= self.shared.repair.policy.inline_max_bytes;
-        {
+        let before = {
             let mut state = self.state();
-            let (count, last) = state.repairs;
+            let before = state.repairs;
+            let (count, last) = before;
             let count = if last.is_some_and(|last| last.elapsed() < REPAIRS_IN) { count } else { 0 };
             if count >= REPAIRS {
                 // something damages them again and again; search says meanwhile that the leg is missing
@@ -206,7 +213,8 @@ impl Organization {
             }
             state.repairs = (count + 1, Some(Instant::now()));
             state.repairing = Some(inline);
-        }
+            before
+        };
         tracing::warn!(org = %self.org, bytes, inline, reason, "a keyword index is damaged and is built anew");
         if !inline {
             self.shared.repair.record(self.org, Step::Scheduled, bytes, &reason).await;
@@ -215,20 +223,27 @@ impl Organization {
         let first_failure = {
             let mut state = self.state();
             state.repairing = None;
-            if built.is_ok() {
-                state.damage = None;
+            match built {
+                Ok(ours) => {
+                    state.damage = None;
+                    if !ours {
+                        state.repairs = before;
+                    }
+                }
+                Err(KeywordError::Building) => state.repairs = before,
+                Err(_) => {}
             }
             state.failures.0 == 0
         };
         match &built {
-            Ok(()) => self.shared.repair.record(self.org, Step::Repaired, bytes, &reason).await,
-            Err(KeywordError::Building | KeywordError::Stopped) => {}
+            Ok(true) => self.shared.repair.record(self.org, Step::Repaired, bytes, &reason).await,
+            Ok(false) | Err(KeywordError::Building | KeywordError::Stopped) => {}
             Err(error) if first_failure => {
                 self.shared.repair.record(self.org, Step::Failed, bytes, &chain(error)).await;
             }
             Err(_) => {}
         }
-        built
+        built.map(drop)
     }
 
     /// How long the next background round waits: the one before began too little ago, or failed.
@@ -252,7 +267,7 @@ impl Organization {
     pub(crate) async fn rebuild(&self) -> Result<(), KeywordError> {
         let _work = self.work.lock().await;
         self.open().await?;
-        self.build().await
+        self.build().await.map(drop)
     }
 
     /// A fault while reading the generation `name`: its files are not to be trusted any more, by no
@@ -262,13 +277,13 @@ impl Organization {
         if state.generation.as_ref().is_none_or(|generation| generation.name() != name) {
             return;
         }
-        self.put_aside(&mut state, reason);
+        self.put_aside(&mut state, Some(name), reason);
     }
 
     /// Without repair the files stay as they are, and so does what searches say about them.
-    fn put_aside(&self, state: &mut State, reason: &str) {
+    fn put_aside(&self, state: &mut State, name: Option<&str>, reason: &str) {
         if self.shared.repair.policy.enabled {
-            disk::disown(&self.folder);
+            disk::disown(&self.folder, name);
             state.damage = Some(reason.to_owned());
         }
         self.view.send_replace(None);
@@ -285,6 +300,10 @@ impl Organization {
         state.generation.clone().map(|generation| (generation, state.checkpoint.clone()))
     }
 
+    fn serving_name(&self) -> Option<String> {
+        self.state().generation.as_ref().map(|generation| generation.name().to_owned())
+    }
+
     fn advance(&self, checkpoint: String) {
         self.state().checkpoint = checkpoint;
     }
@@ -298,22 +317,44 @@ impl Organization {
 
     /// Opens the current generation unless it is open.
     async fn open(&self) -> Result<(), KeywordError> {
-        let open = self.serving_state().map(|(generation, _)| generation);
-        let (folder, verify) = (self.folder.clone(), self.shared.repair.policy.enabled);
-        let found = blocking(move || {
-            if open.is_some_and(|generation| !generation.is_replaced(&folder)) {
-                return Ok(None);
+        let verify = self.shared.repair.policy.enabled;
+        loop {
+            let (name, error) = match self.current().await {
+                Ok(None) => return Ok(()),
+                Ok(current) if current == self.serving_name() => return Ok(()),
+                Ok(Some(current)) => match self.open_named(current.clone(), verify).await {
+                    Ok(()) => return Ok(()),
+                    Err(error) => (Some(current), error),
+                },
+                Err(error) => (None, error),
+            };
+            // another process put one in its place and removed this one under our hands
+            if name.is_some() && self.current().await.is_ok_and(|newer| newer.is_some() && newer != name) {
+                continue;
             }
-            let Some((generation, checkpoint)) = Generation::open_current(&folder, verify)? else { return Ok(None) };
-            let view = generation.view()?;
-            Ok(Some((generation, view, checkpoint)))
+            if !(error.is_damage() && verify) {
+                return Err(error);
+            }
+            self.put_aside(&mut self.state(), name.as_deref(), &chain(&error));
+            return Ok(());
+        }
+    }
+
+    async fn current(&self) -> Result<Option<String>, KeywordError> {
+        let folder = self.folder.clone();
+        blocking(move || disk::current(&folder)).await
+    }
+
+    /// Serves the generation `name` unless it is of another version.
+    async fn open_named(&self, name: String, verify: bool) -> Result<(), KeywordError> {
+        let folder = self.folder.clone();
+        let found = blocking(move || {
+            let Some((generation, checkpoint)) = Generation::open(&folder, name, verify)? else { return Ok(None) };
+            Ok(Some((generation.view()?, generation, checkpoint)))
         })
-        .await;
-        match found {
-            Ok(Some((generation, view, checkpoint))) => self.serve(Arc::new(generation), view, checkpoint),
-            Ok(None) => {}
-            Err(error) if error.is_damage() && verify => self.put_aside(&mut self.state(), &chain(&error)),
-            Err(other) => return Err(other),
+        .await?;
+        if let Some((view, generation, checkpoint)) = found {
+            self.serve(Arc::new(generation), view, checkpoint);
         }
         Ok(())
     }
@@ -387,13 +428,29 @@ impl Organization {
         Ok(())
     }
 
-    /// Reads the whole corpus of the organization into a new generation and serves it.
-    async fn build(&self) -> Result<(), KeywordError> {
-        let _permit = self.shared.building.acquire().await.map_err(|_| KeywordError::Stopped)?;
-        let folder = self.folder.clone();
-        let Some(mut build) = blocking(move || Build::start(&folder)).await? else {
-            // another process builds into the same folder; the next round finds its result
-            return Err(KeywordError::Building);
+    /// Reads the whole corpus of the organization into a new generation and serves it. False when
+    /// another process did that meanwhile, and its generation serves.
+    async fn build(&self) -> Result<bool, KeywordError> {
+        let before = self.serving_name();
+        let begun = Instant::now();
+        let (mut build, _permit) = loop {
+            let permit = self.shared.building.acquire().await.map_err(|_| KeywordError::Stopped)?;
+            let folder = self.folder.clone();
+            let build = blocking(move || Build::start(&folder)).await?;
+            // with the lock in hand: what is there now is not replaced by another process
+            self.open().await?;
+            let now = self.serving_name();
+            if now.is_some() && now != before {
+                return Ok(false);
+            }
+            if let Some(build) = build {
+                break (build, permit);
+            }
+            drop(permit);
+            if begun.elapsed() >= BUILD_PATIENCE {
+                return Err(KeywordError::Building);
+            }
+            tokio::time::sleep(BUILD_LOOK).await;
         };
         // first the checkpoint, then the passages: what changes in between is in the log
         let snapshot = store::snapshot(&self.corpus).await?;
@@ -410,22 +467,11 @@ impl Organization {
             })
             .await?;
         }
-        let publishing = snapshot.clone();
-        let folder = self.folder.clone();
-        let opened = blocking(move || {
-            build.publish(&publishing)?;
-            // just written by us
-            let Some((generation, checkpoint)) = Generation::open_current(&folder, false)? else {
-                return Err(KeywordError::Building);
-            };
-            let view = generation.view()?;
-            Ok((generation, view, checkpoint))
-        })
-        .await?;
-        let (generation, view, checkpoint) = opened;
+        let name = blocking(move || build.publish(&snapshot)).await?;
+        // just written by us: not verified
+        self.open_named(name, false).await?;
         tracing::info!(org = %self.org, passages, "the keyword index was built");
-        self.serve(Arc::new(generation), view, checkpoint);
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -139,6 +139,8 @@ async fn any_damage_that_a_start_finds_is_noticed_and_made_good_before_the_first
 async fn damage_under_an_open_index_is_noticed_by_the_next_search() {
     let world = World::new().await;
     let org = orchard(&world).await;
+    // to the end: rounds in the background may still look at them
+    let mut folders = Vec::new();
     for file in 0..files(&world.folder, org).len() {
         for damage in DAMAGES {
             let folder = copied(&world);
@@ -148,10 +150,29 @@ async fn damage_under_an_open_index_is_noticed_by_the_next_search() {
             damage.strike(&path);
             let name = path.file_name().unwrap().display();
             assert_eq!(found(&running, org).await, (21, 0, true), "{damage:?} of {name}");
-            // and the next round, whatever it has to do, leaves an index that a restart finds whole
+            // and the next round leaves an index that a restart finds whole; lists are read at a start only
             running.keyword().catch_up(org).await.unwrap();
+            let repairs = records(&world, org).await.len();
             assert_eq!(found(&world.replica(&folder), org).await, (21, 0, true), "after {damage:?} of {name}");
+            let list = path.ends_with("CURRENT") || path.extension().is_some_and(|ending| ending == "json");
+            let made = records(&world, org).await.len() - repairs;
+            assert!(list || made == 0, "repaired by the restart after {damage:?} of {name}");
+            folders.push(folder);
         }
+    }
+}
+
+#[tokio::test]
+async fn processes_that_find_the_same_damage_all_wait_for_the_one_that_repairs_it() {
+    let world = World::new().await;
+    let org = orchard(&world).await;
+    for file in 0..files(&world.folder, org).len() {
+        let folder = copied(&world);
+        let path = files(&folder, org).swap_remove(file);
+        Damage::Cut(0.6).strike(&path);
+        let replicas = [world.replica(&folder), world.replica(&folder), world.replica(&folder)];
+        let answers = futures::future::join_all(replicas.iter().map(|replica| found(replica, org))).await;
+        assert_eq!(answers, [(21, 0, true); 3], "{}", path.display());
     }
 }
 
