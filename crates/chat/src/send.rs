@@ -8,6 +8,7 @@ use tale_core::{Code, Problem};
 use tale_knowledge::Knowledge;
 use tale_knowledge::files::{Attachment, AttachmentState};
 use tale_models::ResolvedModel;
+use tale_models::ledger::{Hold, source};
 use tale_models::wire::Effort;
 
 use crate::admission::{Checked, effort_text, writable};
@@ -19,6 +20,7 @@ use crate::store::opening::{self, Opening};
 use crate::store::threads::NewThread;
 use crate::store::{deferred, generations, messages, threads};
 use crate::thread::{announcement, in_progress, not_found};
+use crate::turn::charge::Meter;
 use crate::turn::history;
 use crate::turn::live::LiveTurn;
 use crate::turn::run::{self, TurnPlan};
@@ -98,6 +100,8 @@ struct Sending {
     held: Vec<FileId>,
     accepted: Accepted,
     origin: Origin,
+    /// What its first round may use, where something limits it.
+    room: Option<Hold>,
 }
 
 /// What an accepted send leaves for its turn.
@@ -285,10 +289,14 @@ impl Chat {
                 size_bytes: file.size,
             })
             .collect();
+        let meter = Meter::new(self.0.models.ledger(), &owner.caller, owner.user, &model, source::CHAT);
+        let question = content.clone();
         if !content.is_empty() {
             parts.push(Part::text(content));
         }
-        let sending = Sending { owner: owner.clone(), to, place, request, parts, held, accepted, origin };
+        // The last check, because it takes something: what is refused here leaves no trace.
+        let room = meter.admit(&question).await?;
+        let sending = Sending { owner: owner.clone(), to, place, request, parts, held, accepted, origin, room };
         let chat = self.clone();
         // A task of its own: a client that hangs up between the commit and the start of the turn
         // must not leave a turn behind that nobody runs.
@@ -324,7 +332,7 @@ impl Chat {
             locale: sending.request.locale.unwrap_or_else(|| "en".to_owned()),
             untitled,
         };
-        let opening = Box::new(run::Opening { before, question: sending.parts, personal });
+        let opening = Box::new(run::Opening { before, question: sending.parts, personal, held: sending.room });
         let task = run::guarded(inner.clone(), turn, plan, opening);
         inner.tasks.spawn(task);
         Ok(accepted)

@@ -59,6 +59,15 @@ impl Caller {
         if self.can(capability) { Ok(()) } else { Err(capability.refusal(self.role, self.by_key())) }
     }
 
+    /// The API key that the call came in with, if it did.
+    #[must_use]
+    pub fn api_key(&self) -> Option<ApiKeyId> {
+        match &self.via {
+            Via::ApiKey { id, .. } => Some(*id),
+            Via::Session(_) | Via::Earlier => None,
+        }
+    }
+
     /// Whether the call came in with an API key.
     #[must_use]
     pub fn by_key(&self) -> bool {

@@ -131,6 +131,8 @@ capabilities! {
     MembersRead = "members.read" from Member else OrgForbidden "see the members",
     /// Make API keys for oneself.
     ApiKeysOwn = "apiKeys.own" from Developer else ApiKeyCreateForbidden "create API keys",
+    /// See what the organization uses and what it costs.
+    UsageRead = "usage.read" from Admin else OrgForbidden "see the usage",
     /// Rename the organization and change its settings.
     OrganizationManage = "organization.manage" from Admin else OrgForbidden "change the organization",
     /// Write policies, and read all of them (POL-2).
@@ -183,6 +185,7 @@ mod tests {
         ("members.manage", [false, false, false, false, true, true]),
         ("members.read", [false, true, true, true, true, true]),
         ("apiKeys.own", [false, false, false, true, true, true]),
+        ("usage.read", [false, false, false, false, true, true]),
         ("organization.manage", [false, false, false, false, true, true]),
         ("governance.manage", [false, false, false, false, true, true]),
         ("organization.delete", [false, false, false, false, false, true]),

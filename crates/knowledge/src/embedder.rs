@@ -5,8 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use tale_core::Problem;
 use tale_core::ids::OrgId;
+use tale_core::{Actor, Problem};
+use tale_governance::budgets::Refusal;
 
 /// A boxed future, so that the trait can be an object.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -54,6 +55,9 @@ pub enum EmbedFailure {
     /// The model or its settings are wrong: unknown model, another width.
     #[error("{0}")]
     Refused(String),
+    /// A usage limit leaves no room for it. It can be had later.
+    #[error(transparent)]
+    Limited(Box<Refusal>),
     /// Too many requests; `after` when the provider said how long to wait.
     #[error("the embedding provider asks to wait")]
     RateLimited {
@@ -70,10 +74,11 @@ pub trait Embedder: Send + Sync + 'static {
     /// The organization's model, when one is chosen.
     fn model(&self, org: OrgId) -> Answer<'_, Result<Option<EmbeddingModel>, Problem>>;
 
-    /// One vector per text, in order, each of the model's width.
+    /// One vector per text, in order, each of the model's width, at the expense of `payer`.
     fn embed<'a>(
         &'a self,
         org: OrgId,
+        payer: &'a Actor,
         texts: &'a [String],
         purpose: Purpose,
     ) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>>;

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use tale_core::ids::OrgId;
 use tale_core::{Code, Problem};
 
 use crate::Knowledge;
@@ -22,11 +21,13 @@ impl Knowledge {
     /// `INVALID_BODY` for a query that is empty or too long. `EMBEDDING_NOT_CONFIGURED` when the
     /// request requires the dense leg and there is no model. `EMBEDDING_CREDIT_EXHAUSTED`,
     /// `EMBEDDING_CREDENTIAL_REJECTED` and `EMBEDDING_UPSTREAM_ERROR` when the query could not be
-    /// embedded, unless the request allows to go on by words. `KNOWLEDGE_UNAVAILABLE`, or the
+    /// embedded, and `BUDGET_EXCEEDED` when a usage limit has no room for that, unless the request allows to go
+    /// on by words. `KNOWLEDGE_UNAVAILABLE`, or the
     /// database's trouble.
     pub async fn search(&self, reach: &Reach, request: SearchRequest) -> Result<SearchResponse, Problem> {
         let query = checked_query(&request.query)?;
-        let vector = match self.query_vector(reach.org(), query).await {
+        let mut limited = None;
+        let vector = match self.query_vector(reach, query).await {
             Ok(None) if request.require_dense => {
                 return Err(Problem::new(
                     Code::EmbeddingNotConfigured,
@@ -36,18 +37,22 @@ impl Knowledge {
             Ok(vector) => vector,
             Err(problem) if request.allow_keyword_fallback && !request.require_dense => {
                 tracing::info!(org = %reach.org(), code = problem.code.text(), "a query could not be embedded; the search goes on by words");
+                limited = (problem.code == Code::BudgetExceeded).then(|| problem.message.into_owned());
                 None
             }
             Err(problem) => return Err(problem),
         };
-        self.searcher().search(reach, &request, vector.as_ref()).await
+        let mut answer = self.searcher().search(reach, &request, vector.as_ref()).await?;
+        answer.diagnostics.limited = limited;
+        Ok(answer)
     }
 
     /// The query as a vector of the organization's model; `None` without a model.
-    async fn query_vector(&self, org: OrgId, query: &str) -> Result<Option<QueryVector>, Problem> {
+    async fn query_vector(&self, reach: &Reach, query: &str) -> Result<Option<QueryVector>, Problem> {
+        let org = reach.org();
         let Some(model) = self.embedder().model(org).await? else { return Ok(None) };
         let texts = [query.to_owned()];
-        let values = match self.embedder().embed(org, &texts, Purpose::Search).await {
+        let values = match self.embedder().embed(org, &reach.payer(), &texts, Purpose::Search).await {
             Ok(mut vectors) if vectors.len() == 1 => vectors.remove(0),
             Ok(vectors) => {
                 return Err(embedding_problem(EmbedFailure::Upstream(format!(
@@ -74,6 +79,7 @@ fn embedding_problem(failure: EmbedFailure) -> Problem {
         "The embedding provider rejects the stored credential, or it is disabled. Renew it in the settings.";
     const UPSTREAM: &str = "The embedding provider did not answer properly. Try again in a moment.";
     match failure {
+        EmbedFailure::Limited(refusal) => return (*refusal).into(),
         EmbedFailure::CreditExhausted(_) => Problem::new(Code::EmbeddingCreditExhausted, CREDIT),
         EmbedFailure::CredentialRejected(_) | EmbedFailure::NotConfigured => {
             Problem::new(Code::EmbeddingCredentialRejected, CREDENTIAL)

@@ -105,6 +105,8 @@ pub struct Diagnostics {
     pub bm25: bool,
     /// Whether the dense leg could serve.
     pub dense: bool,
+    /// Why a usage limit kept the dense leg from serving, when one did.
+    pub limited: Option<String>,
     /// Whether a re-ranker ordered the hits.
     pub reranked: bool,
     /// Whether the answer came from a cache.

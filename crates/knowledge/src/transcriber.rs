@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use tale_core::Actor;
 use tale_core::ids::OrgId;
 
 use crate::embedder::Answer;
@@ -43,6 +44,9 @@ pub enum TranscribeFailure {
     /// The provider refuses; asking again cannot help.
     #[error("{0}")]
     Refused(String),
+    /// A usage limit leaves no room for it. It can be had later, when somebody asks again.
+    #[error("{0}")]
+    Limited(String),
     /// An outage or a rate limit; asking again may help.
     #[error("{0}")]
     Upstream(String),
@@ -53,8 +57,13 @@ pub trait Transcriber: Send + Sync + 'static {
     /// The model that transcribes now, as `provider/model`.
     fn target(&self, org: OrgId) -> Answer<'_, Result<String, TranscribeFailure>>;
 
-    /// The text of a recording.
-    fn transcribe<'a>(&'a self, org: OrgId, recording: Recording<'a>) -> Answer<'a, Result<Heard, TranscribeFailure>>;
+    /// The text of a recording, at the expense of `payer`.
+    fn transcribe<'a>(
+        &'a self,
+        org: OrgId,
+        payer: &'a Actor,
+        recording: Recording<'a>,
+    ) -> Answer<'a, Result<Heard, TranscribeFailure>>;
 }
 
 /// The media type of a recording by its name, when the name is one of a recording (spec 50, 6.1).

@@ -15,6 +15,7 @@ use tale_core::Actor;
 use tale_core::ids::OrgId;
 use tale_core::problem::{Code, Issue, Problem};
 use tale_db::hints::{self, Hint, Topic};
+use tale_governance::budgets::Refusal;
 use tokio::time::Instant;
 
 use crate::available::embeds;
@@ -22,6 +23,7 @@ use crate::definition::{
     CatalogSource, EmbeddingSupport, MAX_DIMENSIONS, ModelSpec, ProviderKind, Purpose, check_model_id,
 };
 use crate::extra_body::ExtraBody;
+use crate::ledger::{Charge, HoldError, Outcome, Price, source};
 use crate::wire::{EmbeddingRefusal, ModelError, ModelErrorCode, Target};
 use crate::{Models, changed, store};
 
@@ -116,6 +118,9 @@ pub enum EmbedError {
         /// How long to wait.
         retry_after: Duration,
     },
+    /// A usage limit leaves no room for it, so the provider was not asked. Waiting helps.
+    #[error(transparent)]
+    Limited(Box<Refusal>),
     /// The database.
     #[error("the embedding settings cannot be read")]
     Store(#[source] Problem),
@@ -125,7 +130,7 @@ impl EmbedError {
     /// Whether trying again later helps.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Upstream { .. } | Self::Store(_))
+        matches!(self, Self::Upstream { .. } | Self::Limited(_) | Self::Store(_))
     }
 
     /// The code stored with a file that could not be embedded.
@@ -136,6 +141,7 @@ impl EmbedError {
             Self::CreditExhausted(_) | Self::CredentialRejected(_) | Self::Width { .. } | Self::Refused(_) => {
                 "embedding_provider_refused"
             }
+            Self::Limited(_) => "usage_limit",
             Self::Upstream { .. } | Self::Store(_) => "embedding_upstream",
         }
     }
@@ -174,6 +180,7 @@ impl From<EmbedError> for Problem {
             EmbedError::Upstream { message, retry_after } => {
                 Self::new(Code::EmbeddingUpstreamError, format!("The embedding provider cannot answer right now: {message}")).retry_after(retry_after)
             }
+            EmbedError::Limited(refusal) => (*refusal).into(),
             EmbedError::Store(problem) => problem,
         }
     }
@@ -341,7 +348,8 @@ impl Models {
         Ok(())
     }
 
-    /// The vectors of `texts`, in their order.
+    /// The vectors of `texts`, in their order, at the expense of `payer`. Each request is held and booked
+    /// by itself.
     ///
     /// # Errors
     /// [`EmbedError`]; for [`EmbedPurpose::Index`] a rate limit has been waited out six times
@@ -349,10 +357,12 @@ impl Models {
     pub async fn embed(
         &self,
         org: OrgId,
+        payer: &Actor,
         texts: &[String],
         purpose: EmbedPurpose,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let EmbeddingTarget { config, target, send_width, extra } = self.embedding_target(org).await?;
+        let EmbeddingTarget { config, target, send_width, extra, price } = self.embedding_target(org).await?;
+        let charge = Charge::of(org, payer, source::KNOWLEDGE, &config.provider_slug, &config.model);
         let key = (target.base.to_string(), config.model.clone());
         let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(texts.len());
         let mut pauses = 0;
@@ -362,7 +372,21 @@ impl Models {
                 tokio::time::sleep_until(until).await;
             }
             let batch = batch_of(&texts[vectors.len()..], learned.cap.unwrap_or(MAX_TEXTS));
-            match self.inner.wire.embed(&target, &config.model, &batch, send_width, &extra).await {
+            let estimate = estimated_tokens(&batch);
+            let hold = self.inner.ledger.hold(&charge, price.whole(estimate, 0, 1)).await?;
+            hold.progress(price.consumption(estimate, 0, 0));
+            let answered = self.inner.wire.embed(&target, &config.model, &batch, send_width, &extra).await;
+            let outcome = match &answered {
+                Ok(answer) => match answer.tokens {
+                    Some(tokens) => Outcome::Known(price.consumption(tokens, 0, 0)),
+                    None => Outcome::Floor(price.consumption(estimate, 0, 0)),
+                },
+                Err(EmbeddingRefusal::TooManyTexts(_)) => Outcome::Released,
+                Err(EmbeddingRefusal::Failed(error)) if error.before_work() => Outcome::Released,
+                Err(EmbeddingRefusal::Failed(_)) => Outcome::Floor(price.consumption(estimate, 0, 0)),
+            };
+            self.inner.ledger.settle(hold, outcome).await;
+            match answered {
                 Ok(answer) => {
                     if let Some(wrong) = answer.vectors.iter().find(|vector| vector.len() != config.dimensions as usize)
                     {
@@ -426,7 +450,8 @@ impl Models {
         let spec: Option<&ModelSpec> = provider.models.iter().find(|model| model.id == config.model);
         let send_width = spec.filter(|spec| spec.shortens).map(|_| config.dimensions);
         let extra = spec.map(|spec| spec.extra_body.over(&provider.extra_body)).unwrap_or(provider.extra_body.clone());
-        Ok(EmbeddingTarget { config, target, send_width, extra })
+        let price = Price::of(spec.and_then(|spec| spec.pricing.as_ref()));
+        Ok(EmbeddingTarget { config, target, send_width, extra, price })
     }
 }
 
@@ -437,6 +462,21 @@ struct EmbeddingTarget {
     /// The width to ask for, where the model makes shorter vectors.
     send_width: Option<u32>,
     extra: ExtraBody,
+    price: Price,
+}
+
+/// Tokens of texts when nobody counted, rather too many.
+fn estimated_tokens(texts: &[&str]) -> u64 {
+    texts.iter().map(|text| text.len() as u64 / 3 + 4).sum()
+}
+
+impl From<HoldError> for EmbedError {
+    fn from(error: HoldError) -> Self {
+        match error {
+            HoldError::Exceeded(refusal) => Self::Limited(refusal),
+            error => Self::Store(error.into()),
+        }
+    }
 }
 
 fn described(config: &EmbeddingConfig) -> serde_json::Value {

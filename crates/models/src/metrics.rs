@@ -23,6 +23,17 @@ static REFUSED: [[Counter; SCOPES.len()]; Kind::ALL.len()] = [const { [const { C
 /// The scopes that a refusal can have.
 const SCOPES: [Scope; 5] = [Scope::Org, Scope::User, Scope::Role, Scope::Default, Scope::ApiKey];
 
+/// Holds that this process opened and closed.
+pub(crate) static HOLDS_OPENED: Counter = Counter::new();
+pub(crate) static HOLDS_CLOSED: Counter = Counter::new();
+
+/// Work that this process holds now.
+pub fn holds_open() -> u64 {
+    // Closed first: one that is closed in between was opened before.
+    let closed = HOLDS_CLOSED.get();
+    HOLDS_OPENED.get().saturating_sub(closed)
+}
+
 /// Counts a refusal.
 pub(crate) fn refused(kind: Kind, scope: Scope) {
     if let Some(place) = SCOPES.iter().position(|known| *known == scope) {

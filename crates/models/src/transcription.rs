@@ -11,9 +11,11 @@ use sqlx::PgConnection;
 use tale_core::Actor;
 use tale_core::ids::OrgId;
 use tale_core::problem::{Code, Problem};
+use tale_governance::budgets::Refusal;
 
 use crate::available::{Loaded, embeds};
 use crate::definition::{CatalogSource, ProviderKind, Purpose, check_model_id};
+use crate::ledger::{Charge, Consumption, HoldError, Outcome, Price, source};
 use crate::wire::{ModelError, ModelErrorCode, Recording, Transcript};
 use crate::{Models, changed, store};
 
@@ -73,6 +75,9 @@ pub enum TranscribeError {
     /// The provider refuses, or nothing can be called. No retry.
     #[error("{0}")]
     Refused(String),
+    /// A usage limit leaves no room for it, so the provider was not asked.
+    #[error(transparent)]
+    Limited(Box<Refusal>),
     /// Outage or rate limit; trying again later helps.
     #[error("{0}")]
     Upstream(String),
@@ -90,6 +95,22 @@ impl TranscribeError {
             _ => Self::Refused(error.message),
         }
     }
+}
+
+impl From<HoldError> for TranscribeError {
+    fn from(error: HoldError) -> Self {
+        match error {
+            HoldError::Exceeded(refusal) => Self::Limited(refusal),
+            error => Self::Store(error.into()),
+        }
+    }
+}
+
+/// The length of a recording, rounded up.
+fn whole_seconds(seconds: Option<f64>) -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float saturates")]
+    let whole = seconds.unwrap_or(0.0).ceil() as u64;
+    whole
 }
 
 fn models_of(loaded: &[Loaded]) -> impl Iterator<Item = TranscriptionModel> + '_ {
@@ -201,14 +222,15 @@ impl Models {
         }
     }
 
-    /// The text of the recording at `path` of `size` bytes, and the model that heard it. The file
-    /// is streamed, never held in memory as a whole.
+    /// The text of the recording at `path` of `size` bytes, and the model that heard it, at the expense
+    /// of `payer`. The file is streamed, never held in memory as a whole.
     ///
     /// # Errors
     /// [`TranscribeError`].
     pub async fn transcribe(
         &self,
         org: OrgId,
+        payer: &Actor,
         path: &Path,
         (extension, media_type, size): (&str, &str, u64),
     ) -> Result<(String, Transcript), TranscribeError> {
@@ -235,8 +257,17 @@ impl Models {
         let recording = Recording { path, extension, media_type, size };
         // OpenRouter knows no times.
         let verbose = one.provider.catalog_source != CatalogSource::OpenrouterApi;
-        let heard =
-            self.inner.wire.transcribe(&target, &model.model, recording, verbose).await.map_err(TranscribeError::of)?;
-        Ok((model.target(), heard))
+        let charge = Charge::of(org, payer, source::TRANSCRIPTION, &model.provider_slug, &model.model);
+        // Speech has no list price here: it is limited by requests, and its length is recorded.
+        let hold = self.inner.ledger.hold(&charge, Price::default().whole(0, 0, 1)).await?;
+        hold.progress(Consumption::default());
+        let heard = self.inner.wire.transcribe(&target, &model.model, recording, verbose).await;
+        let outcome = match &heard {
+            Ok(heard) => Outcome::Known(Consumption { units: whole_seconds(heard.seconds), ..Consumption::default() }),
+            Err(error) if error.before_work() => Outcome::Released,
+            Err(_) => Outcome::Floor(Consumption::default()),
+        };
+        self.inner.ledger.settle(hold, outcome).await;
+        Ok((model.target(), heard.map_err(TranscribeError::of)?))
     }
 }

@@ -231,6 +231,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         policies: policies.clone(),
     })
     .map_err(StartError::other)?;
+    let ledger = models.ledger().clone();
     let identity = Identity::new(app_db.clone(), clock.clone(), IdentityConfig::from_settings(&settings))
         .map_err(StartError::other)?;
     let blobs = object_store::open(&settings, &files, parts.embedded_store.as_ref(), clock.clone()).await?;
@@ -323,8 +324,13 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
 
     // Background parts stop after the requests that rely on them.
     let background = CancellationToken::new();
+    tasks.spawn({
+        let (ledger, background) = (ledger.clone(), background.clone());
+        async move { ledger.run(background).await }
+    });
     if sole {
         // No other process runs turns here: what an earlier one left is settled before anybody looks.
+        ledger.close_abandoned().await.map_err(StartError::other)?;
         chat.settle_abandoned_turns().await.map_err(StartError::other)?;
     }
     tasks.spawn({

@@ -1,8 +1,8 @@
 //! Where a lower room asks for something of a higher one: the small traits and what fills them.
 
 use sqlx::PgConnection;
-use tale_core::Problem;
 use tale_core::ids::OrgId;
+use tale_core::{Actor, Problem};
 use tale_knowledge::Knowledge;
 use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose};
 use tale_knowledge::transcriber::{Heard, Recording, TranscribeFailure, Transcriber};
@@ -19,6 +19,7 @@ impl Embedder for ModelEmbedder {
     fn embed<'a>(
         &'a self,
         org: OrgId,
+        payer: &'a Actor,
         texts: &'a [String],
         purpose: Purpose,
     ) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {
@@ -26,7 +27,7 @@ impl Embedder for ModelEmbedder {
             Purpose::Index => EmbedPurpose::Index,
             Purpose::Search => EmbedPurpose::Search,
         };
-        Box::pin(async move { self.0.embed(org, texts, purpose).await.map_err(failure_of) })
+        Box::pin(async move { self.0.embed(org, payer, texts, purpose).await.map_err(failure_of) })
     }
 }
 
@@ -45,6 +46,7 @@ fn failure_of(error: EmbedError) -> EmbedFailure {
         EmbedError::CreditExhausted(_) => EmbedFailure::CreditExhausted(sentence),
         EmbedError::CredentialRejected(_) => EmbedFailure::CredentialRejected(sentence),
         EmbedError::Width { .. } | EmbedError::Refused(_) => EmbedFailure::Refused(sentence),
+        EmbedError::Limited(refusal) => EmbedFailure::Limited(refusal),
         EmbedError::Upstream { .. } | EmbedError::Store(_) => EmbedFailure::Upstream(sentence),
     }
 }
@@ -78,10 +80,15 @@ impl Transcriber for ModelTranscriber {
         Box::pin(async move { self.0.transcription_target(org).await.map_err(unheard) })
     }
 
-    fn transcribe<'a>(&'a self, org: OrgId, recording: Recording<'a>) -> Answer<'a, Result<Heard, TranscribeFailure>> {
+    fn transcribe<'a>(
+        &'a self,
+        org: OrgId,
+        payer: &'a Actor,
+        recording: Recording<'a>,
+    ) -> Answer<'a, Result<Heard, TranscribeFailure>> {
         Box::pin(async move {
             let about = (recording.extension, recording.media_type, recording.size);
-            let (target, transcript) = self.0.transcribe(org, recording.path, about).await.map_err(unheard)?;
+            let (target, transcript) = self.0.transcribe(org, payer, recording.path, about).await.map_err(unheard)?;
             Ok(Heard { target, text: transcript.text, seconds: transcript.seconds })
         })
     }
@@ -93,6 +100,7 @@ fn unheard(error: TranscribeError) -> TranscribeFailure {
         TranscribeError::NoModel => TranscribeFailure::NoModel(sentence),
         TranscribeError::PinUnavailable { .. } => TranscribeFailure::Unavailable(sentence),
         TranscribeError::Refused(_) => TranscribeFailure::Refused(sentence),
+        TranscribeError::Limited(_) => TranscribeFailure::Limited(sentence),
         TranscribeError::Upstream(_) | TranscribeError::Store(_) => TranscribeFailure::Upstream(sentence),
     }
 }

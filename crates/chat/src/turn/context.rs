@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tale_models::wire::{ChatMessage, ToolCall, UserPart};
+use tale_models::wire::{ChatMessage, ChatRequest, ToolCall, UserPart};
 
 use crate::parts::Part;
 use crate::store::messages::MessageRow;
@@ -122,7 +122,7 @@ impl Block {
 }
 
 fn tokens_of(message: &ChatMessage) -> usize {
-    let chars = |text: &str| text.len() / CHARS_PER_TOKEN + 4;
+    let chars = estimate_tokens;
     match message {
         ChatMessage::User(parts) => parts
             .iter()
@@ -140,7 +140,20 @@ fn tokens_of(message: &ChatMessage) -> usize {
 
 /// Estimated tokens of a text.
 pub(crate) fn estimate_tokens(text: &str) -> usize {
-    text.len() / CHARS_PER_TOKEN + 4
+    tokens_in(text.len())
+}
+
+/// Estimated tokens of so many bytes of text.
+pub(crate) fn tokens_in(bytes: usize) -> usize {
+    bytes / CHARS_PER_TOKEN + 4
+}
+
+/// Estimated tokens of all that a request sends.
+pub(crate) fn request_tokens(request: &ChatRequest) -> usize {
+    let tools = request.tools.iter().map(|tool| {
+        estimate_tokens(&tool.description) + estimate_tokens(&tool.name) + estimate_tokens(&tool.parameters.to_string())
+    });
+    estimate_tokens(&request.system) + request.messages.iter().map(tokens_of).sum::<usize>() + tools.sum::<usize>()
 }
 
 /// Keeps the newest blocks that fit into `budget` tokens; the last one always stays. Returns the

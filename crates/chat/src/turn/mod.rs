@@ -5,6 +5,7 @@
 //! them in each statement, which is their heartbeat, too ([`heartbeat`]). The end is one transaction.
 //! A turn whose process is gone is settled as failed by whoever notices ([`heartbeat::reap`]).
 
+pub(crate) mod charge;
 pub(crate) mod citations;
 pub(crate) mod context;
 pub(crate) mod heartbeat;

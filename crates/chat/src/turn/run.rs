@@ -10,10 +10,12 @@ use tale_core::Problem;
 use tale_core::ids::UserId;
 use tale_identity::Caller;
 use tale_models::ResolvedModel;
+use tale_models::ledger::{Hold, source};
 use tale_models::wire::{
     ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, StreamEvent, ToolCall, ToolChoice,
 };
 
+use super::charge::{Meter, Round};
 use super::citations::Citations;
 use super::context::{Block, assistant_messages, estimate_tokens, fit};
 use super::history;
@@ -51,6 +53,8 @@ pub(crate) struct Opening {
     pub question: Vec<Part>,
     /// The person's own instructions.
     pub personal: Option<String>,
+    /// The room that was held when the turn was accepted, where something limits it.
+    pub held: Option<Hold>,
 }
 
 /// Runs a turn to its end and stores it.
@@ -111,7 +115,8 @@ async fn admitted<'a>(chat: &'a Inner, turn: &LiveTurn) -> Option<tokio::sync::S
 }
 
 async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, opening: Box<Opening>, book: &mut Book) -> Ending {
-    let Opening { before, question, personal } = *opening;
+    let Opening { before, question, personal, mut held } = *opening;
+    let meter = Meter::new(chat.models.ledger(), &plan.caller, plan.user, &plan.model, source::CHAT);
     // What is only needed for a moment lives in boxes: a turn keeps its largest state for as long as
     // it streams.
     let read = Box::pin(async { history::load(chat, turn, plan, before?, &question).await });
@@ -137,7 +142,7 @@ async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, opening: Bo
         blocks.push(Block::new(assistant_messages(&turn.parts(), true)));
         let (messages, dropped) = fit(blocks, budget);
         book.dropped = dropped;
-        let request = ChatRequest {
+        let mut request = ChatRequest {
             system: system.clone(),
             messages,
             tools: if tools { specs().to_vec() } else { Vec::new() },
@@ -145,7 +150,15 @@ async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, opening: Bo
             max_output_tokens: remaining,
             effort: plan.effort,
         };
-        let spoken = match speak(chat, turn, plan, request, book).await {
+        let room = tokio::select! {
+            () = turn.cancel.cancelled() => return Ending::cancelled(),
+            room = meter.round(held.take(), &mut request) => room,
+        };
+        let metered = match room {
+            Ok(metered) => metered,
+            Err(ending) => return ending,
+        };
+        let spoken = match speak(chat, turn, plan, request, metered, book).await {
             Ok(spoken) => spoken,
             Err(ending) => return ending,
         };
@@ -194,6 +207,7 @@ async fn speak(
     turn: &LiveTurn,
     plan: &TurnPlan,
     request: ChatRequest,
+    mut metered: Round,
     book: &mut Book,
 ) -> Result<Spoken, Ending> {
     turn.begin_round();
@@ -211,24 +225,33 @@ async fn speak(
             match event {
                 StreamEvent::Text(text) => {
                     spoken.spoke = true;
+                    metered.delivered(&text);
                     turn.append(DeltaKind::Text, &text, chat.clock.now());
                 }
-                StreamEvent::Reasoning(text) => turn.append(DeltaKind::Reasoning, &text, chat.clock.now()),
+                StreamEvent::Reasoning(text) => {
+                    metered.delivered(&text);
+                    turn.append(DeltaKind::Reasoning, &text, chat.clock.now());
+                }
                 StreamEvent::ReasoningBlock(block) => turn.keep_reasoning(block),
                 StreamEvent::ToolCallStarted { id, name } => {
                     turn.push(Part::ToolCall { id, name, input: Value::Null, vendor: None })
                 }
                 StreamEvent::ToolCall(call) => {
+                    metered.delivered(&call.arguments);
                     turn.complete_call(&call, input_of(&call));
                     spoken.calls.push(call);
                 }
-                StreamEvent::Usage(counted) => usage = Some(counted),
+                StreamEvent::Usage(counted) => {
+                    metered.counted(counted);
+                    usage = Some(counted);
+                }
                 StreamEvent::Finish(reason) => spoken.finish = reason,
             }
         }
         Ok::<(), ModelError>(())
     }
     .await;
+    Box::pin(metered.end(result.as_ref().err(), turn.cancel.is_cancelled())).await;
     if let Some(counted) = usage {
         spoken.output_tokens = Some(counted.output_tokens);
         book.usage.get_or_insert_default().add(&counted);
@@ -251,7 +274,7 @@ async fn call_tools(
     spoken: Spoken,
     book: &mut Book,
 ) -> Option<Ending> {
-    let reach = history::reach(chat, turn.org, turn.thread, plan.user).await;
+    let reach = history::reach(chat, turn.org, turn.thread, plan.user).await.asked_with(plan.caller.api_key());
     let toolbox = Toolbox {
         knowledge: &chat.knowledge,
         web: &chat.web,

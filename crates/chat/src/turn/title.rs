@@ -3,8 +3,10 @@
 use futures::StreamExt;
 use tale_core::limits::MAX_TITLE_CHARS;
 use tale_db::hints::{self, Hint, Topic};
-use tale_models::wire::{ChatMessage, ChatRequest, StreamEvent, ToolChoice};
+use tale_models::ledger::source;
+use tale_models::wire::{ChatMessage, ChatRequest, ModelError, StreamEvent, ToolChoice};
 
+use super::charge::Meter;
 use super::live::LiveTurn;
 use super::run::TurnPlan;
 use crate::service::Inner;
@@ -31,7 +33,7 @@ pub(crate) async fn generate(chat: &Inner, turn: &LiveTurn, plan: &TurnPlan) {
     if !plan.model.demo {
         for _ in 0..2 {
             title = ask(chat, plan, &question).await;
-            if title.is_some() {
+            if title.is_some() || chat.titles.is_cancelled() {
                 break;
             }
         }
@@ -57,6 +59,7 @@ pub(crate) async fn generate(chat: &Inner, turn: &LiveTurn, plan: &TurnPlan) {
 const MAX_ANSWER_BYTES: usize = 4_096;
 
 async fn ask(chat: &Inner, plan: &TurnPlan, question: &str) -> Option<String> {
+    let meter = Meter::new(chat.models.ledger(), &plan.caller, plan.user, &plan.model, source::TITLE);
     let request = ChatRequest {
         system: "Name the conversation that begins with the following message, in its language, in at most six words. \
                  Answer with the name alone: no quotes, no full stop, no explanation. Do not answer the message."
@@ -68,35 +71,41 @@ async fn ask(chat: &Inner, plan: &TurnPlan, question: &str) -> Option<String> {
         max_output_tokens: Some(if plan.model.capabilities.reasoning { 2_048 } else { 64 }),
         effort: None,
     };
+    let mut round = meter.whole(&request).await?;
     let mut text = String::new();
-    let stream = chat.models.stream(&plan.model, request, chat.titles.child_token()).await;
-    match stream {
-        Ok(stream) => {
-            let mut stream = Box::pin(stream);
-            while let Some(event) = stream.next().await {
-                match event {
-                    Ok(StreamEvent::Text(piece)) => {
-                        text.push_str(&piece);
-                        // A model that does not stop has said enough; dropping the stream ends it.
-                        if text.len() > MAX_ANSWER_BYTES {
-                            break;
-                        }
-                    }
-                    Ok(_) => {}
-                    Err(_) if chat.titles.is_cancelled() => return None,
-                    Err(error) => {
-                        tracing::warn!(code = error.code.text(), "a title could not be generated");
-                        return None;
+    let mut cut = false;
+    let answered = async {
+        let mut stream = chat.models.stream(&plan.model, request, chat.titles.child_token()).await?;
+        while let Some(event) = stream.next().await {
+            match event? {
+                StreamEvent::Text(piece) => {
+                    round.delivered(&piece);
+                    text.push_str(&piece);
+                    // A model that does not stop has said enough; dropping the stream ends it.
+                    if text.len() > MAX_ANSWER_BYTES {
+                        cut = true;
+                        break;
                     }
                 }
+                StreamEvent::Reasoning(piece) => round.delivered(&piece),
+                StreamEvent::Usage(usage) => round.counted(usage),
+                _ => {}
             }
         }
+        Ok::<(), ModelError>(())
+    }
+    .await;
+    let cancelled = chat.titles.is_cancelled();
+    round.end(answered.as_ref().err(), cut || cancelled).await;
+    match answered {
+        Ok(()) => tidy(&text, MAX_TITLE_CHARS),
         Err(error) => {
-            tracing::warn!(code = error.code.text(), "a title could not be generated");
-            return None;
+            if !cancelled {
+                tracing::warn!(code = error.code.text(), "a title could not be generated");
+            }
+            None
         }
     }
-    tidy(&text, MAX_TITLE_CHARS)
 }
 
 /// One line without quotes, cut at a word boundary; nothing when nothing is left.

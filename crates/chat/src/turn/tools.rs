@@ -249,6 +249,9 @@ impl Toolbox<'_> {
         if !answer.diagnostics.bm25 {
             unavailable.push(json!({ "what": "keyword search", "reason": "its index is being rebuilt" }));
         }
+        if let Some(reason) = answer.diagnostics.limited {
+            unavailable.push(json!({ "what": "search by meaning", "reason": reason }));
+        }
         Outcome::done(
             json!({ "rows": rows, "searched": ["document"], "unavailable": unavailable, "dense": answer.diagnostics.dense }),
         )

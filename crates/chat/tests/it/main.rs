@@ -7,5 +7,6 @@ mod ends;
 mod shares;
 mod threads;
 mod turns;
+mod usage;
 mod web;
 mod world;

@@ -40,6 +40,7 @@ impl Embedder for NoEmbedder {
     fn embed<'a>(
         &'a self,
         _org: OrgId,
+        _payer: &'a Actor,
         _texts: &'a [String],
         _purpose: EmbedPurpose,
     ) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {

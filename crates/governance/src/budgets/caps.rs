@@ -8,7 +8,7 @@ use serde_json::json;
 use tale_core::ids::{ApiKeyId, UserId};
 use tale_core::problem::{Code, Problem};
 
-use super::{BudgetRule, BudgetRules, MICRO_USD_PER_CENT, Period, Scope};
+use super::{BudgetRule, BudgetRules, Cost, MICRO_USD_PER_CENT, Period, Scope};
 
 /// What is counted. The order is the order in which a refusal names them (BUD-13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,10 +38,10 @@ impl Kind {
         }
     }
 
-    /// An amount in the unit of the wire: tokens, requests, or whole cents, rounded up.
+    /// An amount in the unit of the wire: tokens, requests or cents.
     #[must_use]
-    pub fn on_the_wire(self, amount: u64) -> u64 {
-        if self == Self::Cost { amount.div_ceil(MICRO_USD_PER_CENT) } else { amount }
+    pub fn on_the_wire(self, amount: u64) -> serde_json::Value {
+        if self == Self::Cost { json!(Cost(amount)) } else { amount.into() }
     }
 
     /// An amount with its unit, for a sentence.
@@ -50,7 +50,7 @@ impl Kind {
         match self {
             Self::Tokens => format!("{amount} tokens"),
             Self::Cost => {
-                let cents = self.on_the_wire(amount);
+                let cents = amount.div_ceil(MICRO_USD_PER_CENT);
                 format!("${}.{:02}", cents / 100, cents % 100)
             }
             Self::Requests => format!("{amount} requests"),
@@ -146,6 +146,18 @@ pub struct Cap {
 }
 
 impl Cap {
+    /// Whose limit it is and how much it is, as the subject of a sentence.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let whose = match self.scope {
+            Scope::User | Scope::Team | Scope::Role | Scope::Default => "Your",
+            Scope::Org => "The organization's",
+            Scope::ApiKey => "The API key's",
+            Scope::Project => "The project's",
+        };
+        format!("{whose} {} limit of {}", self.period.text(), self.kind.words(self.limit))
+    }
+
     /// Whether `used` has reached the threshold of a warning, but not yet the limit.
     #[must_use]
     pub fn warns(&self, used: u64) -> bool {
@@ -194,6 +206,12 @@ impl BudgetRules {
             }
         }
         caps
+    }
+
+    /// Whether any rule that applies is about a role.
+    #[must_use]
+    pub fn name_roles(&self) -> bool {
+        self.enabled && self.rules.iter().any(|rule| rule.scope == Scope::Role)
     }
 
     /// Adds the limits of `kind` from the rules of one scope and target; whether there are any.
@@ -303,18 +321,11 @@ impl Refusal {
     /// Whose limit it is, which, how much of it is used, and when it begins anew.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let whose = match self.cap.scope {
-            Scope::User | Scope::Team | Scope::Role | Scope::Default => "Your",
-            Scope::Org => "The organization's",
-            Scope::ApiKey => "The API key's",
-            Scope::Project => "The project's",
-        };
         format!(
-            "{whose} {} limit of {} leaves no room for this: {} are used. It resets at {} UTC.",
-            self.cap.period.text(),
-            self.cap.kind.words(self.cap.limit),
+            "{} leaves no room for this: {} are used. It resets at {}.",
+            self.cap.words(),
             self.cap.kind.words(self.used),
-            self.resets_at.format("%Y-%m-%d %H:%M")
+            moment(self.resets_at)
         )
     }
 
@@ -330,6 +341,12 @@ impl Refusal {
             "resetsAt": self.resets_at.timestamp_millis(),
         })
     }
+}
+
+/// A time for a sentence.
+#[must_use]
+pub fn moment(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 /// Whole seconds, at least one.

@@ -22,6 +22,7 @@ pub mod shares;
 pub mod transcription;
 pub mod trusted_headers;
 pub mod uploads;
+pub mod usage;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -50,5 +51,6 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(documents::router())
         .merge(trusted_headers::router())
         .merge(uploads::router())
+        .merge(usage::router())
         .merge(events::router())
 }

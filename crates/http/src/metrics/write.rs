@@ -20,6 +20,7 @@ pub(super) fn page(role: &str, series: Series, found: Option<&Found>, format: Fo
         requests::write_backend(&mut page);
         durations(&mut page);
         provider_errors(&mut page);
+        usage(&mut page);
     }
     if let Some(found) = found {
         gauges(&mut page, found);
@@ -46,6 +47,16 @@ fn provider_errors(page: &mut Page) {
     for (class, count) in tale_models::metrics::provider_errors() {
         page.sample(name, &[("class", class)], count);
     }
+}
+
+fn usage(page: &mut Page) {
+    let name = "tale_budget_refusals_total";
+    page.family(Kind::Counter, name, "Work that a usage limit refused, by kind of limit and scope of its rule.");
+    for (kind, scope, count) in tale_models::metrics::refusals() {
+        page.sample(name, &[("kind", kind.text()), ("scope", scope.text())], count);
+    }
+    let help = "Model calls of this process that are held and not booked yet.";
+    page.gauge("tale_usage_holds_open", help, Some(tale_models::metrics::holds_open()));
 }
 
 fn gauges(page: &mut Page, found: &Found) {

@@ -123,6 +123,10 @@ pub struct DiagnosticsView {
     bm25: bool,
     /// False without an embedding model.
     dense: bool,
+    /// Present when a usage limit kept the dense leg from serving: which, and when it resets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    limited: Option<String>,
     reranked: bool,
     cached: bool,
     /// Candidates that passed the check against live rows.
@@ -151,7 +155,7 @@ async fn search_knowledge(
     caller.0.require(Capability::KnowledgeRead)?;
     let request = body.read()?.into_request()?;
     // over the API only the library is within reach, never a chat's uploads
-    let reach = Reach::library(caller.0.org, caller.0.user);
+    let reach = Reach::library(caller.0.org, caller.0.user).asked_with(caller.0.api_key());
     Ok(Json(app.knowledge.search(&reach, request).await?.into()))
 }
 
@@ -192,10 +196,10 @@ impl Search {
 
 impl From<SearchResponse> for SearchView {
     fn from(answer: SearchResponse) -> Self {
-        let Diagnostics { bm25, dense, reranked, cached, admitted, legs } = answer.diagnostics;
+        let Diagnostics { bm25, dense, limited, reranked, cached, admitted, legs } = answer.diagnostics;
         Self {
             hits: answer.hits.into_iter().map(HitView::from).collect(),
-            diagnostics: DiagnosticsView { bm25, dense, reranked, cached, admitted, legs },
+            diagnostics: DiagnosticsView { bm25, dense, limited, reranked, cached, admitted, legs },
         }
     }
 }

@@ -10,7 +10,7 @@ use tale_core::crypto::FieldCipher;
 use tale_core::ids::OrgId;
 use tale_core::net::HostPolicy;
 use tale_core::page::CursorSigner;
-use tale_core::{Clock, ManualClock, Problem};
+use tale_core::{Actor, Clock, ManualClock, Problem};
 use tale_db::hints::HintHub;
 use tale_env::{MapEnv, SiteSettings, TrustedHeaderNames};
 use tale_extract::ExtractProgram;
@@ -73,6 +73,7 @@ impl Embedder for NoEmbedding {
     fn embed<'a>(
         &'a self,
         _org: OrgId,
+        _payer: &'a Actor,
         texts: &'a [String],
         _purpose: Purpose,
     ) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use pgvector::Vector;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
-use tale_core::Problem;
 use tale_core::ids::{FileId, OrgId};
+use tale_core::{Actor, Problem};
+use tale_governance::budgets::Refusal;
 use tale_jobs::{Backoff, EnqueueOptions, Failure, Job, JobError, Lease};
 
 use super::{NOT_CONFIGURED, NOT_CONFIGURED_CODE, PER_ORGANIZATION};
@@ -28,6 +29,11 @@ const WAIT: Duration = Duration::from_secs(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// Longest stretch of it without asking whether the run goes on.
 const LISTEN: Duration = Duration::from_secs(1);
+/// How often a file that a usage limit holds back is tried again: limits may be raised meanwhile. Shorter
+/// than what counts as stuck.
+const LIMIT_LOOK: Duration = Duration::from_secs(20 * 60);
+/// The code of a file that waits for a usage limit.
+const LIMIT_CODE: &str = "usage_limit";
 /// Shortest pause between two hints about progress.
 const HINT_EVERY_MS: i64 = 1_000;
 
@@ -88,6 +94,9 @@ pub enum EmbedRunError {
     /// The provider will not do it however often it is asked.
     #[error("{0}")]
     Refused(String),
+    /// A usage limit leaves no room; the file waits.
+    #[error(transparent)]
+    Limited(Box<Refusal>),
     /// The provider failed; trying again makes sense.
     #[error("{0}")]
     Upstream(String),
@@ -136,7 +145,8 @@ impl Knowledge {
         if row.embedded && row.embedding_stamp.as_deref() == Some(&stamp) {
             return Ok(());
         }
-        match self.embed_passages(org, file, &config, &stamp, &keep).await {
+        let payer = self.payer_of(org, file).await?;
+        match self.embed_passages(org, (file, &payer), &config, &stamp, &keep).await {
             Ok(()) => {
                 let mut tx = self.app().begin().await?;
                 files::embedded(&mut tx, org, file, &stamp, self.clock().now()).await?;
@@ -144,6 +154,7 @@ impl Knowledge {
                 tx.commit().await?;
                 Ok(())
             }
+            Err(EmbedRunError::Limited(refusal)) => Ok(self.wait_for_limit(org, file, &refusal).await?),
             Err(EmbedRunError::Refused(sentence)) => {
                 self.note(org, file, IndexStatus::Failed, "embedding_provider_refused", &sentence).await
             }
@@ -154,7 +165,7 @@ impl Knowledge {
     async fn embed_passages<F, K>(
         &self,
         org: OrgId,
-        file: FileId,
+        (file, payer): (FileId, &Actor),
         config: &EmbeddingModel,
         stamp: &str,
         keep: &K,
@@ -186,7 +197,7 @@ impl Knowledge {
                     |(_, _, header, body)| if header.is_empty() { body.clone() } else { format!("{header}\n\n{body}") },
                 )
                 .collect();
-            let vectors = self.vectors(org, &texts, keep).await?;
+            let vectors = self.vectors(org, payer, &texts, keep).await?;
             if let Some(found) = vectors.iter().map(Vec::len).find(|found| i32::try_from(*found).ok() != Some(wanted)) {
                 return Err(EmbedRunError::Refused(format!(
                     "The embedding model answered vectors of width {found}, but {wanted} is configured. Correct the width in the settings."
@@ -212,14 +223,20 @@ impl Knowledge {
     }
 
     /// The vectors of one batch; a provider that asks to wait is waited for.
-    async fn vectors<F, K>(&self, org: OrgId, texts: &[String], keep: &K) -> Result<Vec<Vec<f32>>, EmbedRunError>
+    async fn vectors<F, K>(
+        &self,
+        org: OrgId,
+        payer: &Actor,
+        texts: &[String],
+        keep: &K,
+    ) -> Result<Vec<Vec<f32>>, EmbedRunError>
     where
         K: Fn() -> F + Send + Sync,
         F: Future<Output = Result<(), JobError>> + Send,
     {
         let mut waits = 0;
         loop {
-            match self.embedder().embed(org, texts, Purpose::Index).await {
+            match self.embedder().embed(org, payer, texts, Purpose::Index).await {
                 Ok(vectors) => return Ok(vectors),
                 Err(EmbedFailure::RateLimited { after }) => {
                     let pause = after.unwrap_or(WAIT);
@@ -233,6 +250,7 @@ impl Knowledge {
                         keep().await.map_err(EmbedRunError::Stopped)?;
                     }
                 }
+                Err(EmbedFailure::Limited(refusal)) => return Err(EmbedRunError::Limited(refusal)),
                 Err(EmbedFailure::Upstream(sentence)) => return Err(EmbedRunError::Upstream(sentence)),
                 Err(EmbedFailure::NotConfigured) => {
                     return Err(EmbedRunError::Upstream("The embedding model was removed meanwhile.".to_owned()));
@@ -246,6 +264,18 @@ impl Knowledge {
                 }
             }
         }
+    }
+
+    /// Puts a file aside that a usage limit holds back: it stays searchable by words and goes on where it
+    /// stopped, within the hour after there is room (IDX-12).
+    async fn wait_for_limit(&self, org: OrgId, file: FileId, refusal: &Refusal) -> Result<(), sqlx::Error> {
+        let mut tx = self.app().begin().await?;
+        let now = self.clock().now();
+        files::not_embedded(&mut tx, org, file, IndexStatus::Queued, LIMIT_CODE, &refusal.sentence(), now).await?;
+        let again = EnqueueOptions::keyed(file.to_string()).after(refusal.retry_after.min(LIMIT_LOOK));
+        tale_jobs::enqueue(&mut tx, Some(org), &EmbedFile { org, file }, again).await?;
+        changes::hint_file(&mut tx, org, file).await?;
+        tx.commit().await
     }
 
     /// Records that a run failed; the file stays searchable by words.

@@ -44,7 +44,9 @@ impl Knowledge {
             None => {
                 let size = u64::try_from(source.row.size).unwrap_or_default();
                 let paid = Paid { source, heard: false };
-                let mut listening = transcriber.transcribe(org, Recording { path, extension, media_type, size });
+                let payer = self.payer_of(org, source.file).await?;
+                let recording = Recording { path, extension, media_type, size };
+                let mut listening = transcriber.transcribe(org, &payer, recording);
                 let Heard { target, text, seconds } = loop {
                     tokio::select! {
                         heard = &mut listening => break paid.heard(heard).map_err(unheard)?,
@@ -104,6 +106,7 @@ fn unheard(failure: TranscribeFailure) -> ReadError {
         TranscribeFailure::NoModel(_) => "no_transcription_model",
         TranscribeFailure::Unavailable(_) => "transcription_model_unavailable",
         TranscribeFailure::Refused(_) => "transcription_refused",
+        TranscribeFailure::Limited(_) => "usage_limit",
         TranscribeFailure::Upstream(message) => return ReadError::Later(message.clone()),
     };
     ReadError::Unheard { code, message: failure.to_string() }

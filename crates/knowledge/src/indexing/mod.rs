@@ -22,8 +22,12 @@ pub(crate) use read::{chain, enqueue as enqueue_index};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tale_core::ids::{ChunkId, FileId};
+use tale_core::Actor;
+use tale_core::ids::{ChunkId, FileId, OrgId};
 use tale_jobs::{JobError, Lease};
+
+use crate::Knowledge;
+use crate::store::files;
 
 /// Says that search goes by words because there is no embedding model.
 pub(crate) const NOT_CONFIGURED: &str = "There is no embedding model, so this document is found by its words, not by its meaning. Choose one in the settings.";
@@ -47,6 +51,15 @@ fn chunk_id(file: FileId, content_hash: &str, chunker_version: i32, ordinal: u32
     let mut bytes = [0u8; 16];
     bytes.copy_from_slice(&digest[..16]);
     ChunkId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+}
+
+impl Knowledge {
+    /// Who pays for what is done with a file: who uploaded it, else who made its document, else the
+    /// organization (IDX-12).
+    async fn payer_of(&self, org: OrgId, file: FileId) -> Result<Actor, sqlx::Error> {
+        let person = files::spender(&mut *self.app().acquire().await?, org, file).await?;
+        Ok(person.map_or(Actor::System, |id| Actor::User { id }))
+    }
 }
 
 /// Between two steps: says when to stop, and proves now and then that the lease is still held.

@@ -247,6 +247,22 @@ pub(crate) async fn take_up(
     .await
 }
 
+/// Who pays for what is done with a file: its uploader, else who made its document.
+pub(crate) async fn spender(conn: &mut PgConnection, org: OrgId, id: FileId) -> Result<Option<UserId>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT coalesce(f.uploaded_by, d.created_by)
+           FROM app.files f
+           LEFT JOIN app.documents d ON d.org_id = f.org_id AND d.file_id = f.id
+          WHERE f.org_id = $1 AND f.id = $2
+          LIMIT 1",
+    )
+    .bind(org)
+    .bind(id)
+    .fetch_optional(conn)
+    .await
+    .map(Option::flatten)
+}
+
 /// Puts a file whose run did not succeed back to where the next one takes it up.
 pub(crate) async fn await_retry(
     conn: &mut PgConnection,

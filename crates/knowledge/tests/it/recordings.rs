@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tale_core::Code;
 use tale_core::ids::OrgId;
+use tale_core::{Actor, Code};
 use tale_identity::Role;
 use tale_jobs::JobError;
 use tale_knowledge::embedder::Answer;
@@ -30,7 +30,12 @@ impl Transcriber for Ears {
         Box::pin(async move { target })
     }
 
-    fn transcribe<'a>(&'a self, _: OrgId, recording: Recording<'a>) -> Answer<'a, Result<Heard, TranscribeFailure>> {
+    fn transcribe<'a>(
+        &'a self,
+        _: OrgId,
+        _: &'a Actor,
+        recording: Recording<'a>,
+    ) -> Answer<'a, Result<Heard, TranscribeFailure>> {
         let bytes = std::fs::read(recording.path).unwrap();
         assert_eq!(bytes.len() as u64, recording.size);
         self.given.lock().unwrap().push((bytes, recording.media_type.to_owned()));

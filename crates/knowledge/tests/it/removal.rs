@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use tale_core::Actor;
 use tale_core::ids::{FileId, OrgId};
 use tale_identity::{Caller, Role};
 use tale_knowledge::Knowledge;
@@ -41,7 +42,12 @@ impl Transcriber for Removing {
         Box::pin(async { Ok("own/ears".to_owned()) })
     }
 
-    fn transcribe<'a>(&'a self, _: OrgId, _: Recording<'a>) -> Answer<'a, Result<Heard, TranscribeFailure>> {
+    fn transcribe<'a>(
+        &'a self,
+        _: OrgId,
+        _: &'a Actor,
+        _: Recording<'a>,
+    ) -> Answer<'a, Result<Heard, TranscribeFailure>> {
         Box::pin(async {
             let swept = self.0.get().unwrap().sweep().await.unwrap();
             assert_eq!(swept.uploads, 1);

@@ -11,7 +11,7 @@ use tale_blobs::{Blobs, Organizations, StoreConfig};
 use tale_core::clock::{Clock, SystemClock};
 use tale_core::ids::{DocumentId, FileId, OrgId, SessionId, UserId};
 use tale_core::net::HostPolicy;
-use tale_core::{ManualClock, Problem};
+use tale_core::{Actor, ManualClock, Problem};
 use tale_extract::ExtractProgram;
 use tale_identity::{Caller, Role, Via};
 use tale_knowledge::documents::{Document, NewContent};
@@ -51,6 +51,7 @@ impl Embedder for FakeEmbedder {
     fn embed<'a>(
         &'a self,
         org: OrgId,
+        _payer: &'a Actor,
         texts: &'a [String],
         _purpose: EmbedPurpose,
     ) -> Answer<'a, Result<Vec<Vec<f32>>, EmbedFailure>> {

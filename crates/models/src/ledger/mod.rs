@@ -6,7 +6,8 @@
 //! ledger.settle(hold, Outcome::Known(price.consumption(input, cached, output))).await;
 //! ```
 //!
-//! A [`Hold`] that is dropped is booked by what its work has told ([`Hold::progress`]). While it
+//! A [`Hold`] that is dropped is booked by what its work has told ([`Hold::progress`]), or given back
+//! when the work never began. While it
 //! lives, this process confirms it once a minute; when the process dies, another one (or the same
 //! after its restart) books it after five minutes of silence, exactly once, because the removal of
 //! the hold's row is what books.
@@ -18,6 +19,8 @@
 //! by day, and a period is a sum over days: at most 31 rows for each process that wrote.
 
 mod price;
+pub mod report;
+mod status;
 mod store;
 mod writer;
 
@@ -29,6 +32,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
+use tale_core::Actor;
 use tale_core::clock::SharedClock;
 use tale_core::ids::{ApiKeyId, OrgId, UserId};
 use tale_core::problem::{Code, Problem};
@@ -37,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use price::{DEFAULT_OUTPUT_TOKENS, Price};
+pub use status::LimitState;
 
 /// How often a process confirms its holds.
 pub const BEAT: Duration = Duration::from_secs(60);
@@ -68,7 +73,7 @@ pub struct Charge {
     pub org: OrgId,
     /// The person, when there is one.
     pub person: Option<UserId>,
-    /// The person's role, for rules about roles.
+    /// The person's role, for rules about roles; looked up when one is needed and none is given.
     pub role: Option<&'static str>,
     /// The API key that asked.
     pub api_key: Option<ApiKeyId>,
@@ -81,6 +86,17 @@ pub struct Charge {
 }
 
 impl Charge {
+    /// Work of a background part or a search, for whoever wanted it.
+    pub(crate) fn of(org: OrgId, payer: &Actor, source: &str, provider: &str, model: &str) -> Self {
+        let (person, api_key) = match payer {
+            Actor::User { id } => (Some(*id), None),
+            Actor::Api { key, user } => (*user, Some(*key)),
+            Actor::System => (None, None),
+        };
+        let [source, provider, model] = [source, provider, model].map(Arc::from);
+        Self { org, person, role: None, api_key, source, provider, model }
+    }
+
     fn subject(&self) -> Subject<'_> {
         Subject { user: self.person, role: self.role, api_key: self.api_key }
     }
@@ -168,13 +184,13 @@ pub trait RulesSource: Send + Sync {
 }
 
 /// Admitted work. Ends with [`Ledger::settle`]; when it is dropped instead, it is booked by what
-/// [`Hold::progress`] was told last.
+/// [`Hold::progress`] was told last, and given back when it was told nothing.
 pub struct Hold {
     id: Uuid,
     org: OrgId,
     at: DateTime<Utc>,
     granted: Amounts,
-    limited: bool,
+    bounds_output: bool,
     progress: Arc<Progress>,
     ledger: Arc<Inner>,
 }
@@ -182,6 +198,8 @@ pub struct Hold {
 #[derive(Debug)]
 struct Progress {
     known: Mutex<Consumption>,
+    /// Whether something was asked of a provider.
+    begun: AtomicBool,
     ended: AtomicBool,
 }
 
@@ -204,14 +222,17 @@ impl Hold {
         self.granted
     }
 
-    /// Whether any limit binds the work. When none does, `granted` is only what was wanted.
+    /// Whether a limit of tokens or cost binds the work, so that it may not use more than `granted`.
+    /// When none does, `granted` is only what was wanted.
     #[must_use]
-    pub fn limited(&self) -> bool {
-        self.limited
+    pub fn bounds_output(&self) -> bool {
+        self.bounds_output
     }
 
-    /// Says what has been used so far: what is booked should nobody say more.
+    /// Says what has been used so far: what is booked should nobody say more. From the first time on
+    /// the work counts as begun, so say it before a provider is asked.
     pub fn progress(&self, used: Consumption) {
+        self.progress.begun.store(true, Ordering::Release);
         *self.progress.known.lock().unwrap_or_else(PoisonError::into_inner) = used;
     }
 
@@ -236,7 +257,9 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if let Some(ended) = self.ended(Outcome::Floor(self.known())) {
+        let begun = self.progress.begun.load(Ordering::Acquire);
+        let outcome = if begun { Outcome::Floor(self.known()) } else { Outcome::Released };
+        if let Some(ended) = self.ended(outcome) {
             self.ledger.writer().end_unheard(ended);
         }
     }
@@ -265,8 +288,16 @@ impl Inner {
         self.writer.get_or_init(|| writer::start(self.pool.clone(), self.clock.clone(), (self.owner, self.stripe)))
     }
 
+    fn remember(&self, id: Uuid, progress: Arc<Progress>) {
+        if self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, progress).is_none() {
+            crate::metrics::HOLDS_OPENED.increment();
+        }
+    }
+
     fn forget(&self, id: Uuid) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        if self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).is_some() {
+            crate::metrics::HOLDS_CLOSED.increment();
+        }
     }
 }
 
@@ -314,7 +345,15 @@ impl Ledger {
 
     async fn caps(&self, charge: &Charge) -> Result<Vec<Cap>, HoldError> {
         let rules = self.rules(charge.org).await.map_err(|problem| HoldError::Database(Arc::new(problem)))?;
-        Ok(rules.caps(&charge.subject()))
+        let subject = charge.subject();
+        match charge.person.filter(|_| charge.role.is_none() && rules.name_roles()) {
+            None => Ok(rules.caps(&subject)),
+            Some(person) => {
+                let role = store::role(&self.inner.pool, charge.org, person).await;
+                let role = role.map_err(|error| HoldError::Database(Arc::new(error)))?;
+                Ok(rules.caps(&Subject { role: role.as_deref(), ..subject }))
+            }
+        }
     }
 
     /// Admits work, or names the limit that refuses it. One round trip.

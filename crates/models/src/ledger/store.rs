@@ -3,10 +3,13 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
-use sqlx::PgExecutor;
 use sqlx::types::Json;
+use sqlx::{PgConnection, PgExecutor, Postgres, QueryBuilder};
 use tale_core::ids::{ApiKeyId, OrgId, UserId};
+use tale_governance::budgets::Amounts;
 use uuid::Uuid;
+
+use super::report::{Group, GroupBy, Scope, Used};
 
 /// One holder and period that limits something in a batch.
 #[derive(Debug, Serialize)]
@@ -131,4 +134,107 @@ pub(super) async fn silent(
     .bind(most)
     .fetch_all(db)
     .await
+}
+
+/// The role of a person in an organization.
+pub(super) async fn role(db: impl PgExecutor<'_>, org: OrgId, person: UserId) -> sqlx::Result<Option<String>> {
+    sqlx::query_scalar("SELECT role FROM app.memberships WHERE org_id = $1 AND user_id = $2")
+        .bind(org)
+        .bind(person)
+        .fetch_optional(db)
+        .await
+}
+
+/// What a holder has used within some days.
+pub(super) async fn used(
+    conn: &mut PgConnection,
+    org: OrgId,
+    holder: &str,
+    (first, last): (NaiveDate, NaiveDate),
+) -> sqlx::Result<Amounts> {
+    let (tokens, cost, requests): (i64, i64, i64) = sqlx::query_as(
+        "SELECT coalesce(sum(used_tokens), 0)::bigint, coalesce(sum(used_cost_micro_usd), 0)::bigint, \
+                coalesce(sum(used_requests), 0)::bigint \
+         FROM app.usage_counters WHERE org_id = $1 AND holder = $2 AND day BETWEEN $3 AND $4",
+    )
+    .bind(org)
+    .bind(holder)
+    .bind(first)
+    .bind(last)
+    .fetch_one(conn)
+    .await?;
+    let amount = |value: i64| u64::try_from(value).unwrap_or(0);
+    Ok(Amounts { tokens: amount(tokens), cost_micro_usd: amount(cost), requests: amount(requests) })
+}
+
+/// The sums of a report, without their group.
+const SUMS: &str = "coalesce(sum(d.requests), 0)::bigint AS requests, coalesce(sum(d.input_tokens), 0)::bigint AS input_tokens, \
+     coalesce(sum(d.output_tokens), 0)::bigint AS output_tokens, coalesce(sum(d.cached_tokens), 0)::bigint AS cached_tokens, \
+     coalesce(sum(d.units), 0)::bigint AS units, coalesce(sum(d.cost_micro_usd), 0)::bigint AS cost_micro_usd, \
+     count(DISTINCT d.user_id) AS active_users";
+
+/// Which rows a report is about.
+fn within(query: &mut QueryBuilder<Postgres>, org: OrgId, scope: &Scope) {
+    query.push(" WHERE d.org_id = ").push_bind(org);
+    query.push(" AND d.day BETWEEN ").push_bind(scope.from).push(" AND ").push_bind(scope.to);
+    if let Some(agent) = &scope.agent {
+        query.push(" AND d.source = ").push_bind(agent.clone());
+    }
+    if let Some(model) = &scope.model {
+        query.push(" AND d.provider_slug || '/' || d.model = ").push_bind(model.clone());
+    }
+    if let Some(person) = scope.person {
+        query.push(" AND d.user_id = ").push_bind(person);
+    }
+    if let Some(key) = scope.key {
+        query.push(" AND d.api_key_id = ").push_bind(key);
+    }
+}
+
+/// Everything that a report is about, together.
+pub(super) async fn totals(conn: &mut PgConnection, org: OrgId, scope: &Scope) -> sqlx::Result<Used> {
+    let mut query = QueryBuilder::new("SELECT ");
+    query.push(SUMS).push(" FROM app.usage_days d");
+    within(&mut query, org, scope);
+    query.build_query_as().fetch_one(conn).await
+}
+
+/// The same by groups, at most `most`.
+pub(super) async fn groups(
+    conn: &mut PgConnection,
+    org: OrgId,
+    scope: &Scope,
+    group_by: GroupBy,
+    most: usize,
+) -> sqlx::Result<Vec<Group>> {
+    let (key, names) = match group_by {
+        GroupBy::Day => ("d.day::text", None),
+        GroupBy::Week => ("date_trunc('week', d.day::timestamp)::date::text", None),
+        GroupBy::Month => ("date_trunc('month', d.day::timestamp)::date::text", None),
+        GroupBy::Model => ("d.provider_slug || '/' || d.model", None),
+        GroupBy::Agent => ("d.source", None),
+        GroupBy::Person => (
+            "d.user_id::text",
+            Some((" LEFT JOIN app.users n ON n.id = g.key::uuid", "coalesce(nullif(n.name, ''), n.email)")),
+        ),
+        GroupBy::Key => ("d.api_key_id::text", Some((" LEFT JOIN app.api_keys n ON n.id = g.key::uuid", "n.name"))),
+    };
+    let mut query = QueryBuilder::new("WITH g AS (SELECT ");
+    query.push(key).push(" AS key, ").push(SUMS).push(" FROM app.usage_days d");
+    within(&mut query, org, scope);
+    query.push(" GROUP BY 1 ORDER BY ");
+    query.push(if group_by.is_time() {
+        "1"
+    } else {
+        "cost_micro_usd DESC, sum(d.input_tokens + d.output_tokens) DESC, requests DESC, 1"
+    });
+    query.push(" LIMIT ").push_bind(i64::try_from(most).unwrap_or(i64::MAX));
+    let (join, name) = names.unwrap_or(("", "NULL::text"));
+    query.push(") SELECT g.*, ").push(name).push(" AS name FROM g").push(join).push(" ORDER BY ");
+    query.push(if group_by.is_time() {
+        "g.key"
+    } else {
+        "g.cost_micro_usd DESC, g.input_tokens + g.output_tokens DESC, g.requests DESC, g.key"
+    });
+    query.build_query_as().fetch_all(conn).await
 }

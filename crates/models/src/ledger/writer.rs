@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::store::{self, ChargeRow, Ended, Gate, Judged};
-use super::{Charge, Estimate, Hold, HoldError, Inner, Outcome, Progress, bounded};
+use super::{Charge, Estimate, Hold, HoldError, Inner, Progress, bounded};
 
 /// Pieces of work in one statement.
 const BATCH: usize = 256;
@@ -47,19 +47,8 @@ pub(super) struct Wanted {
     pub at: DateTime<Utc>,
 }
 
-/// An admitted hold on its way to its caller. If nobody takes it, nothing was done with it.
-struct Unclaimed(Option<Hold>);
-
-impl Drop for Unclaimed {
-    fn drop(&mut self) {
-        if let Some((hold, ended)) = self.0.take().and_then(|hold| hold.ended(Outcome::Released).map(|end| (hold, end)))
-        {
-            hold.ledger.writer().end_unheard(ended);
-        }
-    }
-}
-
-type Answer = oneshot::Sender<Result<Unclaimed, HoldError>>;
+/// An admitted hold on its way to its caller. One that nobody takes was never begun, and so is given back.
+type Answer = oneshot::Sender<Result<Hold, HoldError>>;
 
 /// The way to the writers.
 pub(super) struct Writer {
@@ -85,8 +74,7 @@ impl Writer {
     pub(super) async fn hold(&self, wanted: Wanted) -> Result<Hold, HoldError> {
         let (answer, answered) = oneshot::channel();
         self.holds.send((wanted, answer)).await.map_err(|_| stopped())?;
-        let mut unclaimed = answered.await.map_err(|_| stopped())??;
-        unclaimed.0.take().ok_or_else(stopped)
+        answered.await.map_err(|_| stopped())?
     }
 
     /// Writes an end and waits for it.
@@ -137,7 +125,7 @@ async fn admit(pool: PgPool, clock: SharedClock, who: (Uuid, i16), mut queue: mp
 }
 
 /// The answer to one piece of work.
-fn answer_of(wanted: Wanted, judged: &Judged) -> Result<Unclaimed, HoldError> {
+fn answer_of(wanted: Wanted, judged: &Judged) -> Result<Hold, HoldError> {
     let Wanted { ledger, charge, caps, estimate, id, at } = wanted;
     let amount = |value: &i64| u64::try_from(*value).unwrap_or(0);
     let Some(granted) = &judged.granted else {
@@ -153,14 +141,19 @@ fn answer_of(wanted: Wanted, judged: &Judged) -> Result<Unclaimed, HoldError> {
             )))),
         });
     };
-    let progress = Arc::new(Progress { known: Mutex::new(estimate.floor), ended: AtomicBool::new(false) });
-    ledger.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, progress.clone());
+    let progress = Arc::new(Progress {
+        known: Mutex::new(estimate.floor),
+        begun: AtomicBool::new(false),
+        ended: AtomicBool::new(false),
+    });
+    ledger.remember(id, progress.clone());
     let granted = Amounts {
         tokens: granted.first().map_or(0, amount),
         cost_micro_usd: granted.get(1).map_or(0, amount),
         requests: granted.get(2).map_or(0, amount),
     };
-    Ok(Unclaimed(Some(Hold { id, org: charge.org, at, granted, limited: !caps.is_empty(), progress, ledger })))
+    let bounds_output = caps.iter().any(|cap| cap.kind != Kind::Requests);
+    Ok(Hold { id, org: charge.org, at, granted, bounds_output, progress, ledger })
 }
 
 async fn judge(

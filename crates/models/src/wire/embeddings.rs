@@ -14,6 +14,8 @@ const MAX_EMBEDDING_BYTES: usize = 32 << 20;
 #[derive(Debug)]
 pub(crate) struct EmbeddingAnswer {
     pub(crate) vectors: Vec<Vec<f32>>,
+    /// Tokens of the texts, when told.
+    pub(crate) tokens: Option<u64>,
 }
 
 /// Why a request for vectors failed.
@@ -91,8 +93,11 @@ fn read(value: &Value, wanted: usize) -> Result<EmbeddingAnswer, ModelError> {
         }
     }
     let vectors: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
+    let tokens = ["/usage/prompt_tokens", "/usage/total_tokens"]
+        .iter()
+        .find_map(|place| value.pointer(place).and_then(Value::as_u64));
     vectors
-        .map(|vectors| EmbeddingAnswer { vectors })
+        .map(|vectors| EmbeddingAnswer { vectors, tokens })
         .ok_or_else(|| broken("The provider numbered its vectors wrongly.".to_owned()))
 }
 

@@ -58,6 +58,8 @@ model_error_codes! {
     ToolFailure = "tool_failure",
     /// The provider failed: 5xx, overload, timeout, reset.
     ProviderError = "provider_error",
+    /// A usage limit in Tale leaves no room for the call, which was therefore not made.
+    UsageLimit = "usage_limit",
     /// Anything else.
     Generic = "generic",
 }
@@ -84,6 +86,13 @@ impl ModelError {
     /// An error without a status.
     pub fn new(code: ModelErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), status: None, retry_after: None }
+    }
+
+    /// Whether the provider turned the request away instead of working on it, so that nothing was used.
+    #[must_use]
+    pub fn before_work(&self) -> bool {
+        self.status.is_some()
+            || matches!(self.code, ModelErrorCode::ProviderUnreachable | ModelErrorCode::MissingApiKey)
     }
 
     /// Removes every occurrence of the key, control characters and excess length.

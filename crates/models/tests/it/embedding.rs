@@ -3,6 +3,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use sqlx::PgConnection;
+use tale_core::Actor;
 use tale_core::ids::OrgId;
 use tale_core::problem::{Code, Problem};
 use tale_models::{
@@ -123,7 +124,7 @@ async fn only_providers_that_make_vectors_and_hold_a_credential_are_accepted() {
     assert_eq!(candidates[0].models, [("vec".to_owned(), Some(8))]);
     // The key of the chosen provider is not set in this process.
     models.set_embedding(org, actor, config("openai", "text-embedding-3-small", 1536)).await.unwrap();
-    let rejected = models.embed(org, &texts(1), EmbedPurpose::Search).await.unwrap_err();
+    let rejected = models.embed(org, &Actor::System, &texts(1), EmbedPurpose::Search).await.unwrap_err();
     assert!(
         matches!(&rejected, EmbedError::CredentialRejected(why) if why.contains("TALE_PROVIDER_KEY_O")),
         "{rejected:?}"
@@ -136,14 +137,14 @@ async fn vectors_come_in_order_and_a_cap_is_learned_once() {
     let room = ready(&upstream).await;
     upstream.set_embedding_cap(Some(10));
     let texts = texts(40);
-    let vectors = room.models.embed(room.org, &texts, EmbedPurpose::Index).await.unwrap();
+    let vectors = room.models.embed(room.org, &Actor::System, &texts, EmbedPurpose::Index).await.unwrap();
     assert_eq!(vectors.len(), 40);
     assert!(vectors.iter().zip(&texts).all(|(vector, text)| *vector == hash_vector(text, 8)));
     let sizes = |upstream: &FakeUpstream| -> Vec<usize> {
         upstream.requests().iter().map(|request| request.body["input"].as_array().unwrap().len()).collect()
     };
     assert_eq!(sizes(&upstream), [40, 10, 10, 10, 10]);
-    room.models.embed(room.org, &texts[..12], EmbedPurpose::Search).await.unwrap();
+    room.models.embed(room.org, &Actor::System, &texts[..12], EmbedPurpose::Search).await.unwrap();
     assert_eq!(sizes(&upstream)[5..], [10, 2]);
 }
 
@@ -154,16 +155,19 @@ async fn a_rate_limit_is_waited_out_while_indexing_and_reported_to_a_search() {
     let limited = || Reply::refusal(429, "rate_limit_exceeded", "slow down").header("retry-after-ms", "1");
     upstream.push_embedding(limited());
     upstream.push_embedding(limited());
-    assert_eq!(room.models.embed(room.org, &texts(1), EmbedPurpose::Index).await.unwrap().len(), 1);
+    assert_eq!(room.models.embed(room.org, &Actor::System, &texts(1), EmbedPurpose::Index).await.unwrap().len(), 1);
     upstream.push_embedding(limited());
-    let problem = Problem::from(room.models.embed(room.org, &texts(1), EmbedPurpose::Search).await.unwrap_err());
+    let problem =
+        Problem::from(room.models.embed(room.org, &Actor::System, &texts(1), EmbedPurpose::Search).await.unwrap_err());
     assert_eq!(problem.code, Code::EmbeddingUpstreamError);
     assert!(problem.retry_after.is_some());
     for _ in 0..7 {
         upstream.push_embedding(limited());
     }
     let before = upstream.requests().len();
-    assert!(room.models.embed(room.org, &texts(1), EmbedPurpose::Index).await.unwrap_err().is_transient());
+    assert!(
+        room.models.embed(room.org, &Actor::System, &texts(1), EmbedPurpose::Index).await.unwrap_err().is_transient()
+    );
     assert_eq!(upstream.requests().len() - before, 7, "one request and six repeats");
 }
 
@@ -179,18 +183,18 @@ async fn each_kind_of_failure_has_its_class() {
     ] {
         upstream.push_embedding(Reply::refusal(status, code, "no"));
         let before = upstream.requests().len();
-        let error = room.models.embed(room.org, &texts(1), EmbedPurpose::Index).await.unwrap_err();
+        let error = room.models.embed(room.org, &Actor::System, &texts(1), EmbedPurpose::Index).await.unwrap_err();
         assert_eq!(Problem::from(error).code, class, "{status}");
         assert_eq!(upstream.requests().len() - before, 1);
     }
     upstream.set_embedding_width(4);
-    let width = room.models.embed(room.org, &texts(1), EmbedPurpose::Index).await.unwrap_err();
+    let width = room.models.embed(room.org, &Actor::System, &texts(1), EmbedPurpose::Index).await.unwrap_err();
     assert_eq!(width.to_string(), "the embedding model answered vectors of 4 numbers; 8 are configured");
     let problem = Problem::from(width);
     assert_eq!(problem.code, Code::EmbeddingWidthConflict);
     room.models.clear_embedding(room.org, &room.actor).await.unwrap();
     assert!(matches!(
-        room.models.embed(room.org, &texts(1), EmbedPurpose::Search).await,
+        room.models.embed(room.org, &Actor::System, &texts(1), EmbedPurpose::Search).await,
         Err(EmbedError::NotConfigured)
     ));
 }

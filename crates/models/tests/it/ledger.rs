@@ -166,7 +166,7 @@ async fn work_without_limits_is_booked_under_everybody_it_belongs_to() {
     let (person, key) = (UserId::new(), ApiKeyId::new());
     let charge = Charge { api_key: Some(key), ..kit.charge(Some(person)) };
     let hold = ledger.hold(&charge, one_request(100)).await.unwrap();
-    assert!(!hold.limited());
+    assert!(!hold.bounds_output());
     ledger.settle(hold, Outcome::Known(used(40))).await;
     for holder in ["org".to_owned(), format!("user:{person}"), format!("key:{key}")] {
         assert_eq!(kit.counters(&holder).await, ([40, 40, 1], [0; 3]), "{holder}");
@@ -239,7 +239,7 @@ async fn a_process_that_is_alone_books_at_once_what_another_left() {
 }
 
 #[tokio::test]
-async fn dropped_work_is_booked_by_its_progress_and_unheard_admissions_are_given_back() {
+async fn dropped_work_is_booked_by_its_progress_or_given_back_when_it_never_began() {
     let kit = Kit::new().await;
     let ledger = kit.ledger(&Arc::default());
     let charge = kit.charge(None);
@@ -248,6 +248,9 @@ async fn dropped_work_is_booked_by_its_progress_and_unheard_admissions_are_given
     drop(hold);
     kit.until_open(0).await;
     assert_eq!(kit.bookings().await, [("floor".to_owned(), 4)]);
+    drop(ledger.hold(&charge, one_request(9)).await.unwrap());
+    kit.until_open(0).await;
+    assert_eq!(kit.bookings().await.len(), 1);
     // The caller leaves while it is admitted.
     for _ in 0..20 {
         let asking = ledger.hold(&charge, one_request(9));

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde_json::json;
+use tale_core::Actor;
 use tale_core::problem::Code;
 use tale_governance::policies::ModelRules;
 use tale_models::{CredentialChange, ModelSpec, Purpose, TranscribeError, TranscriptionPin, TranscriptionState};
@@ -22,7 +23,7 @@ fn recording() -> tempfile::NamedTempFile {
 
 async fn hear(room: &Room) -> Result<(String, tale_models::Transcript), TranscribeError> {
     let file = recording();
-    room.models.transcribe(room.org, file.path(), ("wav", "audio/wav", 18)).await
+    room.models.transcribe(room.org, &Actor::System, file.path(), ("wav", "audio/wav", 18)).await
 }
 
 async fn room_with(upstream: &FakeUpstream, ids: &[&str]) -> Room {
