@@ -63,6 +63,8 @@ const SHOTS: Shot[] = [
 		path: org('settings/providers'),
 		act: (page) => page.locator('header button.primary').click()
 	},
+	{ name: 'usage', path: org('settings/metrics/usage') },
+	{ name: 'own-usage', path: org('settings/usage') },
 	{ name: 'api-keys', path: org('settings/api/rest') },
 	{ name: 'data-residency', path: org('settings/data-residency') },
 	{

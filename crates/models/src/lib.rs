@@ -130,7 +130,11 @@ impl Models {
         Ok(Self {
             inner: Arc::new(Inner {
                 wire: wire::WireClient::new(config.host_policy, config.demo_base, config.limits)?,
-                ledger: ledger::Ledger::new(config.pool.clone(), config.clock.clone()),
+                ledger: ledger::Ledger::new(
+                    config.pool.clone(),
+                    config.clock.clone(),
+                    Arc::new(config.policies.clone()),
+                ),
                 pool: config.pool,
                 clock: config.clock,
                 cipher: config.cipher,

@@ -76,7 +76,7 @@ pub enum TranscribeError {
     #[error("{0}")]
     Refused(String),
     /// A usage limit leaves no room for it, so the provider was not asked.
-    #[error(transparent)]
+    #[error("Usage limit reached. {0}")]
     Limited(Box<Refusal>),
     /// Outage or rate limit; trying again later helps.
     #[error("{0}")]

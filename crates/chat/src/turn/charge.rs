@@ -11,8 +11,9 @@ use tale_models::ledger::{
 };
 use tale_models::wire::{ChatRequest, ModelError, ModelErrorCode, Usage};
 
-use super::context::{estimate_tokens, request_tokens};
+use super::context::{estimate_tokens, request_tokens, tool_tokens};
 use super::settle::Ending;
+use super::tools::specs;
 
 /// An answer shorter than this is not worth asking for.
 const LEAST_OUTPUT: u64 = 256;
@@ -25,7 +26,12 @@ pub(crate) struct Meter {
     price: Price,
     /// The largest answer that the model is asked for when the request names none.
     most_output: u64,
+    /// Tokens that every turn's first prompt has besides what was said.
+    overhead: u64,
 }
+
+/// Estimated tokens of the system text, without what a person wants of every answer.
+const SYSTEM_TOKENS: usize = 400;
 
 impl Meter {
     pub(crate) fn new(ledger: &Ledger, caller: &Caller, user: UserId, model: &ResolvedModel, source: &str) -> Self {
@@ -43,6 +49,7 @@ impl Meter {
             charge,
             price: Price::of(model.pricing.as_ref()),
             most_output: u64::from(model.max_output_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS)),
+            overhead: (SYSTEM_TOKENS + if model.capabilities.tools { tool_tokens(specs()) } else { 0 }) as u64,
         }
     }
 
@@ -55,7 +62,7 @@ impl Meter {
         if !self.ledger.limits(&self.charge).await? {
             return Ok(None);
         }
-        let prompt = estimate_tokens(question) as u64;
+        let prompt = estimate_tokens(question) as u64 + self.overhead;
         let whole = self.price.whole(prompt, LEAST_OUTPUT.min(self.most_output), 1);
         Ok(Some(self.ledger.hold(&self.charge, whole).await?))
     }
@@ -157,7 +164,7 @@ impl Round {
 fn ending(error: HoldError) -> Ending {
     let code = match &error {
         HoldError::Exceeded(_) => ModelErrorCode::UsageLimit,
-        HoldError::Database(_) => ModelErrorCode::Generic,
+        HoldError::Rules(_) | HoldError::Database(_) => ModelErrorCode::Generic,
     };
     Ending::failed(code, Problem::from(error).message.into_owned())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tale_models::wire::{ChatMessage, ChatRequest, ToolCall, UserPart};
+use tale_models::wire::{ChatMessage, ChatRequest, ToolCall, ToolSpec, UserPart};
 
 use crate::parts::Part;
 use crate::store::messages::MessageRow;
@@ -150,10 +150,16 @@ pub(crate) fn tokens_in(bytes: usize) -> usize {
 
 /// Estimated tokens of all that a request sends.
 pub(crate) fn request_tokens(request: &ChatRequest) -> usize {
-    let tools = request.tools.iter().map(|tool| {
+    let said = request.messages.iter().map(tokens_of).sum::<usize>();
+    estimate_tokens(&request.system) + said + tool_tokens(&request.tools)
+}
+
+/// Estimated tokens of tools as a model reads them.
+pub(crate) fn tool_tokens(tools: &[ToolSpec]) -> usize {
+    let of = |tool: &ToolSpec| {
         estimate_tokens(&tool.description) + estimate_tokens(&tool.name) + estimate_tokens(&tool.parameters.to_string())
-    });
-    estimate_tokens(&request.system) + request.messages.iter().map(tokens_of).sum::<usize>() + tools.sum::<usize>()
+    };
+    tools.iter().map(of).sum()
 }
 
 /// Keeps the newest blocks that fit into `budget` tokens; the last one always stays. Returns the

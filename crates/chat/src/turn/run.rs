@@ -17,7 +17,7 @@ use tale_models::wire::{
 
 use super::charge::{Meter, Round};
 use super::citations::Citations;
-use super::context::{Block, assistant_messages, estimate_tokens, fit};
+use super::context::{Block, assistant_messages, estimate_tokens, fit, tool_tokens};
 use super::history;
 use super::live::{DeltaKind, LiveTurn};
 use super::prompt::{PromptFacts, system};
@@ -185,11 +185,7 @@ fn window_for_history(plan: &TurnPlan, system: &str) -> usize {
         .map_or(DEFAULT_OUTPUT_RESERVE, |tokens| tokens as usize);
     // A ceiling as large as the window must not leave the history without room.
     let reserve = reserve.min(window / 2);
-    let tools: usize = if plan.model.capabilities.tools {
-        specs().iter().map(|tool| estimate_tokens(&tool.parameters.to_string())).sum()
-    } else {
-        0
-    };
+    let tools = if plan.model.capabilities.tools { tool_tokens(specs()) } else { 0 };
     window.saturating_sub(reserve).saturating_sub(estimate_tokens(system)).saturating_sub(tools)
 }
 

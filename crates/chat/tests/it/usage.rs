@@ -1,34 +1,20 @@
 //! What chats are charged: every call once, by who asked, and nothing beyond a limit.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use serde_json::json;
 use tale_chat::{ModelChoice, SendTo};
-use tale_core::ids::OrgId;
-use tale_core::{Code, Problem};
-use tale_governance::budgets::BudgetRules;
-use tale_models::ledger::RulesSource;
+use tale_core::Code;
+use tale_governance::policies::Key;
 use tale_testkit::upstream::{Reply, Step};
 
 use crate::world::{World, code, request, within, world};
-
-struct Rules(Arc<BudgetRules>);
-
-#[async_trait]
-impl RulesSource for Rules {
-    async fn budgets(&self, _org: OrgId) -> Result<Arc<BudgetRules>, Problem> {
-        Ok(self.0.clone())
-    }
-}
 
 /// Source, outcome, requests, input and output tokens of a booking.
 type Booking = (String, String, i64, i64, i64);
 
 impl World {
-    fn limit(&self, rule: serde_json::Value) {
-        let rules = serde_json::from_value(json!({ "rules": [rule] })).unwrap();
-        self.models.ledger().rules_from(Arc::new(Rules(Arc::new(rules))));
+    async fn limit(&self, rule: serde_json::Value) {
+        let value = json!({ "rules": [rule] });
+        self.policies.set(self.owner.org, &self.owner.actor, Key::Budgets, value, None).await.unwrap();
     }
 
     async fn booked(&self) -> Vec<Booking> {
@@ -100,7 +86,7 @@ async fn a_broken_answer_is_booked_by_what_arrived_and_a_refused_one_not_at_all(
 #[tokio::test]
 async fn a_reached_limit_refuses_before_anything_is_written() {
     let world = world().await;
-    world.limit(json!({ "scope": "user", "scopeId": world.owner.user, "period": "monthly", "maxRequests": 1 }));
+    world.limit(json!({ "scope": "user", "scopeId": world.owner.user, "period": "monthly", "maxRequests": 1 })).await;
     let thread = world.titled().await;
     world.upstream.push(Reply::text("one"));
     let reply = world.ask(thread, "Hi").await;
@@ -127,19 +113,19 @@ async fn a_reached_limit_refuses_before_anything_is_written() {
 #[tokio::test]
 async fn a_limit_reached_between_rounds_ends_the_reply_with_a_sentence() {
     let world = world().await;
-    world.limit(json!({ "scope": "org", "period": "daily", "maxRequests": 1 }));
+    world.limit(json!({ "scope": "org", "period": "daily", "maxRequests": 1 })).await;
     let thread = world.titled().await;
     world.upstream.push(Reply::tool_call("c1", "search", &json!({ "query": "x" })));
     let reply = world.ask(thread, "Search").await;
     assert_eq!((reply.status.as_str(), reply.error_code.as_deref()), ("failed", Some("usage_limit")));
-    assert!(reply.error.unwrap().starts_with("The organization's daily limit of 1 requests"));
+    assert!(reply.error.unwrap().starts_with("The organization's daily limit of 1 request "));
     assert_eq!(world.booked().await.len(), 1);
 }
 
 #[tokio::test]
 async fn a_refused_title_is_the_beginning_of_the_question() {
     let world = world().await;
-    world.limit(json!({ "scope": "default", "period": "weekly", "maxRequests": 1 }));
+    world.limit(json!({ "scope": "default", "period": "weekly", "maxRequests": 1 })).await;
     world.upstream.push(Reply::text("Paris."));
     let accepted = world.send(SendTo::New, "What is the capital of France?").await.unwrap();
     world.settled(&accepted).await;
@@ -159,7 +145,7 @@ async fn a_refused_title_is_the_beginning_of_the_question() {
 #[tokio::test]
 async fn an_answer_is_asked_to_fit_what_a_limit_leaves() {
     let world = world().await;
-    world.limit(json!({ "scope": "default", "period": "daily", "maxTokens": 8_000 }));
+    world.limit(json!({ "scope": "default", "period": "daily", "maxTokens": 8_000 })).await;
     let thread = world.titled().await;
     world.upstream.push(Reply::text("short").then(Step::Usage { input: 5_000, output: 10 }));
     world.ask(thread, "One").await;
@@ -176,7 +162,7 @@ async fn an_answer_is_asked_to_fit_what_a_limit_leaves() {
 #[tokio::test]
 async fn simultaneous_sends_cannot_overrun_a_limit_together() {
     let world = world().await;
-    world.limit(json!({ "scope": "org", "period": "monthly", "maxRequests": 3 }));
+    world.limit(json!({ "scope": "org", "period": "monthly", "maxRequests": 3 })).await;
     world.upstream.otherwise(Reply::text("yes"));
     let mut threads = Vec::new();
     for _ in 0..20 {

@@ -47,13 +47,14 @@ impl Kind {
     /// An amount with its unit, for a sentence.
     #[must_use]
     pub fn words(self, amount: u64) -> String {
+        let many = |one: &str| format!("{amount} {one}{}", if amount == 1 { "" } else { "s" });
         match self {
-            Self::Tokens => format!("{amount} tokens"),
+            Self::Tokens => many("token"),
             Self::Cost => {
                 let cents = amount.div_ceil(MICRO_USD_PER_CENT);
                 format!("${}.{:02}", cents / 100, cents % 100)
             }
-            Self::Requests => format!("{amount} requests"),
+            Self::Requests => many("request"),
         }
     }
 }
@@ -322,7 +323,7 @@ impl Refusal {
     #[must_use]
     pub fn sentence(&self) -> String {
         format!(
-            "{} leaves no room for this: {} are used. It resets at {}.",
+            "{} leaves no room for this (used so far: {}). It resets at {}.",
             self.cap.words(),
             self.cap.kind.words(self.used),
             moment(self.resets_at)
@@ -451,7 +452,7 @@ mod tests {
         assert_eq!(problem.status(), 429);
         assert_eq!(
             problem.message,
-            "The organization's daily limit of $0.01 leaves no room for this: $0.01 are used. It resets at 2026-12-01 00:00 UTC."
+            "The organization's daily limit of $0.01 leaves no room for this (used so far: $0.01). It resets at 2026-12-01 00:00 UTC."
         );
         assert_eq!(Refusal::of(&caps[4..], &needed, now), None);
     }

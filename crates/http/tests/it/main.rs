@@ -22,4 +22,5 @@ mod session_copy;
 mod shares;
 mod stage;
 mod trusted_headers;
+mod usage;
 mod world;

@@ -26,7 +26,7 @@ enum Needs {
 fn needs(method: &str, path: &str) -> Needs {
     use Capability::{
         ApiKeysOwn, ChatUse, EmbeddingManage, GovernanceManage, KnowledgeRead, KnowledgeWrite, MembersManage,
-        MembersRead, OrganizationManage, OwnershipTransfer, ProvidersManage,
+        MembersRead, OrganizationManage, OwnershipTransfer, ProvidersManage, UsageRead,
     };
     let read = method == "GET";
     let path = path.strip_prefix("/api/v1/").map_or_else(|| path.to_owned(), |rest| format!("v1/{rest}"));
@@ -57,6 +57,8 @@ fn needs(method: &str, path: &str) -> Needs {
         rest if rest.starts_with("knowledge/embedding") || rest.starts_with("knowledge/transcription") => {
             Needs::Right(EmbeddingManage)
         }
+        "governance/my/budget-status" => Needs::Membership,
+        "usage" | "usage/export" => Needs::Right(UsageRead),
         rest if rest.starts_with("governance") => Needs::Right(GovernanceManage),
         "uploads" | "search" | "/events" => Needs::Right(ChatUse),
         rest if rest.starts_with("files/") => Needs::Right(ChatUse),

@@ -3,10 +3,13 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tale_core::{Clock, Code};
+use tale_governance::budgets::{Amounts, Cap, Holder, Kind, Period, Refusal, Scope};
 use tale_identity::Role;
 use tale_knowledge::embedder::EmbedFailure;
 use tale_knowledge::files::IndexStatus;
 use tale_knowledge::indexing::EmbedRunError;
+use tale_knowledge::{Reach, SearchRequest};
 
 use crate::world::{long_text, world};
 
@@ -127,4 +130,50 @@ async fn provider_troubles_are_waited_out_retried_or_final() {
         (IndexStatus::Failed, Some("embedding_provider_refused"))
     );
     assert_eq!(indexing.error.as_deref(), Some("The account has no balance."));
+}
+
+#[tokio::test]
+async fn a_usage_limit_lets_documents_wait_findable_and_searches_say_so() {
+    let world = world().await;
+    let owner = world.person("acme", Role::Owner).await;
+    let model = world.embedder.choose(owner.org, "letters", 8);
+    world.saved(owner.org, &model).await;
+    let document = world.document(&owner, "contract.txt", "The notice period is three months.").await;
+    let file = document.file.unwrap();
+    world.index(owner.org, file).await;
+    world.keyword.catch_up(owner.org).await.unwrap();
+    let cap = Cap {
+        holder: Holder::Org,
+        scope: Scope::Org,
+        scope_id: None,
+        period: Period::Monthly,
+        kind: Kind::Tokens,
+        limit: 10,
+        warn_percent: None,
+    };
+    let needed = Amounts { tokens: 5, ..Amounts::default() };
+    let refusal = Refusal::of(&[(cap, 9)], &needed, world.clock.now()).unwrap();
+    let limited = EmbedFailure::Limited(Box::new(refusal.clone()));
+    let fail = || *world.embedder.failures.lock().unwrap() = vec![limited.clone()];
+    sqlx::query("DELETE FROM app.jobs").execute(&world.db.app).await.unwrap();
+    fail();
+    world.embed(owner.org, file).await;
+    let indexing = world.read(&owner, document.id).await.indexing;
+    assert_eq!((indexing.status, indexing.error_code.as_deref()), (IndexStatus::Queued, Some("usage_limit")));
+    assert_eq!(indexing.error, Some(refusal.sentence()));
+    assert_eq!(world.queued("knowledge.embed_file").await, 1, "it goes on by itself");
+
+    let reach = Reach::library(owner.org, owner.user);
+    fail();
+    let strict = world.knowledge.search(&reach, SearchRequest::new("notice period")).await.unwrap_err();
+    assert_eq!((strict.code, strict.retry_after.is_some()), (Code::BudgetExceeded, true));
+    fail();
+    let by_words = SearchRequest { allow_keyword_fallback: true, ..SearchRequest::new("notice period") };
+    let found = world.knowledge.search(&reach, by_words).await.unwrap();
+    assert_eq!((found.hits.len(), found.diagnostics.dense), (1, false));
+    assert_eq!(found.diagnostics.limited, Some(refusal.sentence()));
+
+    world.embed(owner.org, file).await;
+    let indexing = world.read(&owner, document.id).await.indexing;
+    assert_eq!((indexing.status, indexing.embedded, indexing.error_code), (IndexStatus::Completed, true, None));
 }

@@ -37,6 +37,7 @@ use tale_core::clock::SharedClock;
 use tale_core::ids::{ApiKeyId, OrgId, UserId};
 use tale_core::problem::{Code, Problem};
 use tale_governance::budgets::{Amounts, BudgetRules, Cap, Refusal, Subject};
+use tale_governance::policies::Policies;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -157,7 +158,10 @@ pub enum HoldError {
     /// A limit has no room for it.
     #[error(transparent)]
     Exceeded(Box<Refusal>),
-    /// The limits could not be read or the hold not be written; nothing is held.
+    /// The limits cannot be read; nothing is held.
+    #[error("the usage limits cannot be read")]
+    Rules(#[source] Problem),
+    /// The hold could not be written; nothing is held.
     #[error("the use of models could not be recorded")]
     Database(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
@@ -166,6 +170,7 @@ impl From<HoldError> for Problem {
     fn from(error: HoldError) -> Self {
         match error {
             HoldError::Exceeded(refusal) => (*refusal).into(),
+            HoldError::Rules(problem) => problem,
             HoldError::Database(cause) => Self::new(
                 Code::DatabaseUnavailable,
                 "The use of models cannot be recorded right now, so nothing was started. Try again in a moment.",
@@ -181,6 +186,13 @@ impl From<HoldError> for Problem {
 pub trait RulesSource: Send + Sync {
     /// The rules in force. Asked before each piece of work, so it answers from memory when it can.
     async fn budgets(&self, org: OrgId) -> Result<Arc<BudgetRules>, Problem>;
+}
+
+#[async_trait]
+impl RulesSource for Policies {
+    async fn budgets(&self, org: OrgId) -> Result<Arc<BudgetRules>, Problem> {
+        Ok(self.of(org).await?.budgets.usable()?.clone())
+    }
 }
 
 /// Admitted work. Ends with [`Ledger::settle`]; when it is dropped instead, it is booked by what
@@ -278,7 +290,7 @@ struct Inner {
     owner: Uuid,
     /// The rows of sums that this process writes.
     stripe: i16,
-    rules: OnceLock<Arc<dyn RulesSource>>,
+    rules: Arc<dyn RulesSource>,
     writer: OnceLock<writer::Writer>,
     open: Mutex<HashMap<Uuid, Arc<Progress>>>,
 }
@@ -305,46 +317,30 @@ impl Inner {
 const STRIPES: u8 = 64;
 
 impl Ledger {
-    /// A ledger in `pool`, without rules until [`Ledger::rules_from`].
+    /// A ledger in `pool` under `rules`.
     #[must_use]
-    pub fn new(pool: PgPool, clock: SharedClock) -> Self {
+    pub fn new(pool: PgPool, clock: SharedClock, rules: Arc<dyn RulesSource>) -> Self {
         let owner = Uuid::new_v4();
         let stripe = i16::from(owner.as_bytes()[0] % STRIPES);
-        let inner = Inner {
-            pool,
-            clock,
-            owner,
-            stripe,
-            rules: OnceLock::new(),
-            writer: OnceLock::new(),
-            open: Mutex::default(),
-        };
+        let inner = Inner { pool, clock, owner, stripe, rules, writer: OnceLock::new(), open: Mutex::default() };
         Self { inner: Arc::new(inner) }
-    }
-
-    /// Plugs in where the rules come from. Later calls change nothing.
-    pub fn rules_from(&self, rules: Arc<dyn RulesSource>) {
-        let _ = self.inner.rules.set(rules);
     }
 
     /// The rules of an organization.
     pub(crate) async fn rules(&self, org: OrgId) -> Result<Arc<BudgetRules>, Problem> {
-        match self.inner.rules.get() {
-            Some(rules) => rules.budgets(org).await,
-            None => Ok(Arc::default()),
-        }
+        self.inner.rules.budgets(org).await
     }
 
     /// Whether any limit binds work of `charge`.
     ///
     /// # Errors
-    /// [`HoldError::Database`] when the rules cannot be read.
+    /// [`HoldError`] when the rules cannot be read.
     pub async fn limits(&self, charge: &Charge) -> Result<bool, HoldError> {
         Ok(!self.caps(charge).await?.is_empty())
     }
 
     async fn caps(&self, charge: &Charge) -> Result<Vec<Cap>, HoldError> {
-        let rules = self.rules(charge.org).await.map_err(|problem| HoldError::Database(Arc::new(problem)))?;
+        let rules = self.rules(charge.org).await.map_err(HoldError::Rules)?;
         let subject = charge.subject();
         match charge.person.filter(|_| charge.role.is_none() && rules.name_roles()) {
             None => Ok(rules.caps(&subject)),

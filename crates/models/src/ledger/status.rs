@@ -32,7 +32,7 @@ impl LimitState {
     pub fn sentence(&self) -> String {
         let cap = &self.cap;
         format!(
-            "{} is reached: {} are used. It resets at {}.",
+            "{} is reached (used so far: {}). It resets at {}.",
             cap.words(),
             cap.kind.words(self.used),
             moment(self.resets_at)

@@ -46,9 +46,7 @@ impl Kit {
 
     /// Another process.
     fn ledger(&self, rules: &Arc<BudgetRules>) -> Ledger {
-        let ledger = Ledger::new(self.db.app.clone(), self.clock.clone());
-        ledger.rules_from(Arc::new(Rules(rules.clone())));
-        ledger
+        Ledger::new(self.db.app.clone(), self.clock.clone(), Arc::new(Rules(rules.clone())))
     }
 
     fn charge(&self, person: Option<UserId>) -> Charge {
@@ -133,7 +131,7 @@ fn killed(hold: Hold) {
 fn refused(error: HoldError) -> (Kind, Scope, u64) {
     match error {
         HoldError::Exceeded(refusal) => (refusal.cap.kind, refusal.cap.scope, refusal.used),
-        HoldError::Database(cause) => panic!("{cause}"),
+        error => panic!("{error:?}"),
     }
 }
 

@@ -42,6 +42,8 @@ export function failureHint(code: string, provider: string | null, model: string
 			return person(m.chat_failed_tool_failure());
 		case 'provider_error':
 			return person(m.chat_failed_provider_error({ provider: who }));
+		case 'usage_limit':
+			return person(m.chat_failed_usage_limit());
 		case 'interrupted':
 			return person(m.chat_failed_interrupted());
 		default:

@@ -48,7 +48,9 @@ export function statusView(indexing: Indexing, hybrid: boolean): StatusView {
 			return view('working', m.documents_status_indexing(), { share: total > 0 ? done / total : null });
 		}
 		case 'queued':
-			return view('waiting', m.documents_status_queued());
+			return indexing.errorCode === 'usage_limit'
+				? view('waiting', m.documents_status_limited(), { reason: m.documents_reason_limited() })
+				: view('waiting', m.documents_status_queued());
 		case 'failed': {
 			const { reason, settings } = failureReason(indexing.errorCode ?? '');
 			return view('failed', m.documents_status_failed(), { reason, settings, retry: true });
@@ -85,6 +87,8 @@ function failureReason(code: string): { reason: string; settings: boolean } {
 			return because(m.documents_reason_embedding_upstream());
 		case 'embedding_provider_refused':
 			return because(m.documents_reason_embedding_refused(), true);
+		case 'usage_limit':
+			return because(m.documents_reason_usage_limit());
 		case 'embedding_not_configured':
 			return because(m.documents_reason_embedding_missing(), true);
 		case 'index_rebuilding':

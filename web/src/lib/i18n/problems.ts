@@ -1,6 +1,7 @@
 /** The sentence people read for a problem: chosen by its code, in their language. */
 import type { ApiProblem } from '#lib/api/problem.ts';
 import { m } from '#lib/paraglide/messages.js';
+import { refusalSentence } from '#lib/usage/words.ts';
 
 type Text = () => string;
 
@@ -61,6 +62,7 @@ const BY_CODE: Record<string, Text> = {
 	TOO_MANY_ATTACHMENTS: m.problem_too_many_attachments,
 	TRUSTED_KEY_LIMIT: m.problem_trusted_key_limit,
 	FRAME_ORIGIN_LIMIT: m.problem_frame_origin_limit,
+	BUDGET_EXCEEDED: m.problem_budget_exceeded,
 	BUSY: m.problem_busy,
 	DRAINING: m.problem_busy
 };
@@ -86,6 +88,7 @@ export function describeProblems(texts: Record<string, Text>): void {
 
 export function problemText(problem: ApiProblem): string {
 	const { failed } = problem.data;
+	if (problem.code === 'BUDGET_EXCEEDED') return refusalSentence(problem.data) ?? m.problem_budget_exceeded();
 	if (problem.code === 'PASSWORD_POLICY' && Array.isArray(failed) && failed.includes('common')) {
 		return m.problem_password_common();
 	}

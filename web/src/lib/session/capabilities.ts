@@ -8,6 +8,7 @@ export type Capability =
 	| 'members.manage'
 	| 'members.read'
 	| 'apiKeys.own'
+	| 'usage.read'
 	| 'organization.manage'
 	| 'governance.manage'
 	| 'organization.delete'

@@ -1,8 +1,10 @@
 /** The settings pages that exist, in the order of the panel, with the right each one needs. */
+import ChartColumn from '@lucide/svelte/icons/chart-column';
 import Building2 from '@lucide/svelte/icons/building-2';
 import CodeXml from '@lucide/svelte/icons/code-xml';
 import Cpu from '@lucide/svelte/icons/cpu';
 import Database from '@lucide/svelte/icons/database';
+import Gauge from '@lucide/svelte/icons/gauge';
 import ShieldCheck from '@lucide/svelte/icons/shield-check';
 import SlidersHorizontal from '@lucide/svelte/icons/sliders-horizontal';
 import UserRound from '@lucide/svelte/icons/user-round';
@@ -12,9 +14,11 @@ import { m } from '#lib/paraglide/messages.js';
 import type { Capability } from '#lib/session/capabilities.ts';
 import type { Icon } from '#lib/ui/Icon.ts';
 
-export type SettingsGroup = 'personal' | 'organization' | 'advanced';
+export type SettingsGroup = 'personal' | 'organization' | 'metrics' | 'advanced';
 export type SettingsSlug =
 	| 'account'
+	| 'usage'
+	| 'metrics/usage'
 	| 'personalization'
 	| 'organization'
 	| 'members'
@@ -50,6 +54,13 @@ export const SETTINGS: readonly SettingsPage[] = [
 		label: m.settings_preferences,
 		hint: m.settings_preferences_hint,
 		icon: SlidersHorizontal
+	},
+	{
+		slug: 'usage',
+		group: 'personal',
+		label: m.settings_own_usage,
+		hint: m.settings_own_usage_hint,
+		icon: Gauge
 	},
 	{
 		slug: 'organization',
@@ -88,6 +99,15 @@ export const SETTINGS: readonly SettingsPage[] = [
 		roles: ['owner', 'admin', 'developer']
 	},
 	{
+		slug: 'metrics/usage',
+		group: 'metrics',
+		label: m.settings_usage,
+		hint: m.settings_usage_hint,
+		icon: ChartColumn,
+		needs: 'usage.read',
+		roles: ['owner', 'admin']
+	},
+	{
 		slug: 'api/rest',
 		group: 'advanced',
 		label: m.settings_api,
@@ -110,6 +130,7 @@ export const SETTINGS: readonly SettingsPage[] = [
 export const GROUPS: readonly { id: SettingsGroup; label: () => string; phoneLabel: () => string }[] = [
 	{ id: 'personal', label: m.settings_personal, phoneLabel: m.settings_you },
 	{ id: 'organization', label: m.settings_organization, phoneLabel: m.settings_organization },
+	{ id: 'metrics', label: m.settings_metrics, phoneLabel: m.settings_metrics },
 	{ id: 'advanced', label: m.settings_advanced, phoneLabel: m.settings_advanced }
 ];
 
