@@ -72,7 +72,7 @@ export function refusalSentence(data: Record<string, unknown>): string | null {
 	const known =
 		typeof code === 'string' && code in AMOUNTS && (period === 'daily' || period === 'weekly' || period === 'monthly');
 	if (!known || typeof limit !== 'number' || typeof used !== 'number' || typeof resetsAt !== 'number') return null;
-	const facts = { code: code as Limit['code'], scope: String(scope), period, limit };
+	const facts = { code: code as Limit['code'], scope: String(scope), period: period as Limit['period'], limit };
 	return m.usage_refused_text({ limit: whose(facts), reset: formatDateTime(resetsAt) });
 }
 
