@@ -17,6 +17,7 @@ const PAGES = [
 	'settings/trusted-headers',
 	'settings/providers',
 	'settings/api/rest',
+	'settings/api/models',
 	'settings/data-residency'
 ];
 

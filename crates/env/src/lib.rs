@@ -30,8 +30,9 @@ pub use proxy::{ProxySettings, TlsMode};
 pub use reader::{EnvProblem, EnvProblems, EnvSource, MapEnv, Severity};
 pub use registry::{Role, Section, Var};
 pub use settings::{
-    AnalyticsSettings, ConfigFileSettings, DatabaseSettings, ObjectStoreSettings, PlatformSettings, ReportSettings,
-    SecretSettings, Settings, StoreSettings, TrustedHeaderNames, report_settings, role_of, secret_values,
+    AnalyticsSettings, ConfigFileSettings, DatabaseSettings, ModelCallSettings, ObjectStoreSettings, PlatformSettings,
+    ReportSettings, SecretSettings, Settings, StoreSettings, TrustedHeaderNames, report_settings, role_of,
+    secret_values,
 };
 pub use site::SiteSettings;
 pub use words::Lang;

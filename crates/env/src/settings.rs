@@ -57,6 +57,8 @@ pub struct Settings {
     pub worker_port: Option<u16>,
     /// Token of the public metrics routes; without it they answer nobody.
     pub metrics_token: Option<SecretString>,
+    /// Bounds of calls to models through the model endpoints.
+    pub model_calls: ModelCallSettings,
     /// Aggregate analytics; off without.
     pub analytics: Option<AnalyticsSettings>,
 }
@@ -71,6 +73,20 @@ pub struct AnalyticsSettings {
     /// What the gateway asks for.
     pub token: SecretString,
 }
+
+/// Bounds of calls to models through the model endpoints (MOD-140, MOD-144).
+#[derive(Debug, Clone, Copy)]
+pub struct ModelCallSettings {
+    /// Calls that a built-in provider gets at the same time.
+    pub per_built_in_provider: usize,
+    /// Calls that a model of an organization's own provider gets at the same time.
+    pub per_custom_provider: usize,
+    /// Longest silence of a model.
+    pub idle: Duration,
+}
+
+/// Longest silence of a model that can be set: a day.
+const MAX_MODEL_IDLE: u64 = 86_400;
 
 /// Names of the headers by which a reverse proxy signs people in. `Default` is what an empty environment
 /// means.
@@ -199,6 +215,9 @@ impl Settings {
         let data_dir = env.text(&var::TALE_DATA_DIR).map(PathBuf::from);
         let metrics_token = env.text(&var::METRICS_BEARER_TOKEN).map(SecretString::from);
         let analytics = read_analytics(&mut env);
+        let model_idle = env.integer(&var::SANDBOX_LLM_GATEWAY_STREAM_IDLE_TIMEOUT_SECONDS);
+        let per_built_in_provider = env.integer(&var::SANDBOX_LLM_GATEWAY_PROVIDER_CONCURRENCY);
+        let per_custom_provider = env.integer(&var::SANDBOX_LLM_GATEWAY_CUSTOM_PROVIDER_CONCURRENCY);
         let settings = (|| {
             Some(Self {
                 site: site?,
@@ -221,6 +240,11 @@ impl Settings {
                 port: u16::try_from(port).ok()?,
                 worker_port,
                 metrics_token,
+                model_calls: ModelCallSettings {
+                    per_built_in_provider: usize::try_from(per_built_in_provider?).ok()?,
+                    per_custom_provider: usize::try_from(per_custom_provider?).ok()?,
+                    idle: Duration::from_secs(model_idle?.min(MAX_MODEL_IDLE)),
+                },
                 analytics,
             })
         })();

@@ -56,6 +56,10 @@ fn tags() -> Value {
     let groups = [
         ("me", "Who the key is."),
         ("models", "What can answer."),
+        (
+            "model endpoints",
+            "Models behind OpenAI's and Anthropic's own interfaces, off until an administrator switches them on.",
+        ),
         ("chat", "Threads, messages and the replies being written."),
         ("documents", "The library."),
         ("knowledge", "Search in the library."),
@@ -168,18 +172,24 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
             }
         }
     }
-    for (status, name, _) in REFUSALS {
+    // The model endpoints refuse in the shape of the interface that they are.
+    let own_shape = crate::v1::model_endpoints::interface(Some(path)).is_some();
+    for (status, name, about) in REFUSALS {
         let applies = match *status {
             "401" => !signed_out || changes,
             "403" => !signed_out || changes,
             // In the browser an unknown organization reads as one that is not yours (403).
             "404" => path.contains('{'),
-            "409" => changes,
+            "409" => changes && !own_shape,
             "413" => has_body,
             _ => true,
         };
         if applies && operation["responses"].get(status).is_none() {
-            operation["responses"][status] = json!({ "$ref": format!("#/components/responses/{name}") });
+            operation["responses"][status] = if own_shape {
+                json!({ "description": format!("{about} In the interface's own shape, with Tale's code in `error.code`.") })
+            } else {
+                json!({ "$ref": format!("#/components/responses/{name}") })
+            };
         }
     }
 }

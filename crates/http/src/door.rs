@@ -11,6 +11,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use tale_core::{Code, Problem};
 use tale_env::SiteSettings;
+use tale_gateway::error_body;
+use tale_models::ApiFormat;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
@@ -21,6 +23,7 @@ use crate::origin::{below_base, request_origin};
 use crate::problem::{Answered, HttpProblem, envelope};
 use crate::session_copy;
 use crate::state::Shell;
+use crate::v1::model_endpoints;
 
 /// Longest path and query, in bytes (API-21).
 const MAX_URI_BYTES: usize = 32 * 1024;
@@ -93,7 +96,7 @@ async fn door(State(shell): State<Shell>, mut request: Request, next: Next) -> R
     let mut response = if method == Method::OPTIONS && response.status() == StatusCode::METHOD_NOT_ALLOWED {
         options(&response)
     } else {
-        answer(response, &id, &span)
+        answer(response, &id, &span, model_endpoints::interface(shell.site.without_base(&whole_path)))
     };
     if method == Method::HEAD {
         response = without_body(response);
@@ -215,21 +218,26 @@ fn judge_uri(uri: &Uri) -> Result<Option<Uri>, Problem> {
 }
 
 /// Writes the body of a problem and its log line.
-fn answer(mut response: Response, id: &str, span: &tracing::Span) -> Response {
+fn answer(mut response: Response, id: &str, span: &tracing::Span, interface: Option<ApiFormat>) -> Response {
     let Some(Answered(problem)) = response.extensions_mut().remove::<Answered>() else {
         return response;
     };
     let _entered = span.enter();
     let cause = problem.source.as_deref().map(chain).unwrap_or_default();
-    match problem.status() {
+    match response.status().as_u16() {
         500 => tracing::error!(event = "http.fault", code = problem.code.text(), cause, "{}", problem.message),
         // Something outside that we depend on.
         501.. => tracing::warn!(event = "http.unavailable", code = problem.code.text(), cause, "{}", problem.message),
         _ => tracing::debug!(code = problem.code.text(), "{}", problem.message),
     }
-    let body = envelope(&problem, Some(id)).to_string();
-    let length = body.len();
     let (mut parts, _) = response.into_parts();
+    // The model endpoints answer in the shape of the interface that they are (MOD-121).
+    let body = match interface {
+        Some(interface) => error_body(interface, parts.status.as_u16(), &problem),
+        None => envelope(&problem, Some(id)),
+    }
+    .to_string();
+    let length = body.len();
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));

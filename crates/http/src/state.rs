@@ -11,6 +11,7 @@ use tale_core::clock::SharedClock;
 use tale_core::page::CursorSigner;
 use tale_db::hints::HintHub;
 use tale_env::{SiteSettings, TrustedHeaderNames};
+use tale_gateway::Gateway;
 use tale_governance::policies::Policies;
 use tale_identity::Identity;
 use tale_knowledge::Knowledge;
@@ -49,6 +50,8 @@ pub struct AppParts {
     pub identity: Identity,
     /// Providers and models.
     pub models: Models,
+    /// The model endpoints.
+    pub gateway: Gateway,
     /// Documents and search.
     pub knowledge: Knowledge,
     /// Chats.

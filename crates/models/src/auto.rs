@@ -215,6 +215,7 @@ mod tests {
             pricing: None,
             tier,
             tags: Vec::new(),
+            tool_api: crate::ToolApi::default(),
         }
     }
 

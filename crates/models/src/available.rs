@@ -1,7 +1,9 @@
 //! Which chat models an organization can use now, and how one is called.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
+use bytes::Bytes;
 use futures::stream::BoxStream;
 use secrecy::SecretString;
 use serde_json::json;
@@ -16,7 +18,7 @@ use crate::auto::{self, AutoInput, NoPick};
 use crate::credentials::{AuthMethod, Credential, allowlist_is_the_list, secret_context};
 use crate::definition::{Capabilities, ModelSpec, Pricing, Provider, ProviderKind, Purpose, Tier};
 use crate::secret::env_key;
-use crate::wire::{ApiFormat, ChatRequest, ModelError, ModelFacts, StreamEvent, Target};
+use crate::wire::{ApiFormat, ChatRequest, ModelError, ModelFacts, Relayed, StreamEvent, Target, ToolApi};
 use crate::{Models, catalog, store};
 
 /// Live lists held in memory, at most.
@@ -62,6 +64,8 @@ pub struct ModelEntry {
     pub tier: Option<Tier>,
     /// Words about it: `demo`, `fast`, `balanced`, `capable`.
     pub tags: Vec<&'static str>,
+    /// Over which interface of the OpenAI format it is called.
+    pub tool_api: ToolApi,
 }
 
 /// A model with everything that a call needs.
@@ -71,6 +75,8 @@ pub struct ResolvedModel {
     pub provider_slug: String,
     /// The provider's label.
     pub provider_name: String,
+    /// Where the provider's definition comes from.
+    pub provider_kind: ProviderKind,
     /// The provider's name of the model.
     pub model_id: String,
     /// A readable name.
@@ -170,6 +176,7 @@ impl Models {
             pricing: model.pricing,
             tier: model.tier,
             tags: demo.then_some("demo").into_iter().chain(model.tier.map(Tier::text)).collect(),
+            tool_api: model.tool_api,
         })
     }
 
@@ -285,6 +292,7 @@ impl Models {
         Ok(ResolvedModel {
             provider_slug: one.provider.slug.clone(),
             provider_name: one.provider.display_name.clone(),
+            provider_kind: one.provider.kind,
             model_id: spec.id.clone(),
             display_name: spec.name().to_owned(),
             context_window: spec.context_window,
@@ -309,6 +317,20 @@ impl Models {
         cancel: CancellationToken,
     ) -> Result<BoxStream<'static, Result<StreamEvent, ModelError>>, ModelError> {
         self.inner.wire.chat(&model.target, &model.facts, &request, cancel).await
+    }
+
+    /// Calls `model` with a body in its own wire. See [`crate::wire::WireClient::relay`].
+    ///
+    /// # Errors
+    /// A [`ModelError`] when the provider refuses or cannot be reached.
+    pub async fn relay(
+        &self,
+        model: &ResolvedModel,
+        body: Bytes,
+        beta: Option<&str>,
+        wait: Duration,
+    ) -> Result<Relayed, ModelError> {
+        self.inner.wire.relay(&model.target, body, beta, wait).await
     }
 
     /// Everything that decides about availability: custom providers first (the demo before the

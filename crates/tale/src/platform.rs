@@ -25,6 +25,7 @@ use tale_core::page::CursorSigner;
 use tale_db::hints::HintHub;
 use tale_env::EnvProblems;
 use tale_env::{EnvSource, Environment, Role, Settings, SiteSettings, role_of};
+use tale_gateway::{Gateway, GatewayParts};
 use tale_governance::policies::Policies;
 use tale_http::rate::Limits;
 use tale_http::serve::Stop;
@@ -280,6 +281,25 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         web: WebAccess::default(),
     })
     .map_err(StartError::other)?;
+    let gateway = Gateway::new(GatewayParts {
+        models: models.clone(),
+        policies: policies.clone(),
+        clock: clock.clone(),
+        limits: tale_gateway::Limits {
+            built_in: settings.model_calls.per_built_in_provider,
+            custom: settings.model_calls.per_custom_provider,
+            idle: settings.model_calls.idle,
+        },
+    });
+    if parts.role != Role::BackendWorker {
+        let calls = settings.model_calls;
+        tracing::info!(
+            event = "gateway.concurrency",
+            "[llm-gateway] provider concurrency set to {} (built-in), {} (custom)",
+            calls.per_built_in_provider,
+            calls.per_custom_provider
+        );
+    }
     let hints = HintHub::new();
     let (doors, works) = (parts.role != Role::BackendWorker, parts.role != Role::BackendApi);
     let sole = parts.worker_identity.is_some();
@@ -302,6 +322,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         clock: clock.clone(),
         identity: identity.clone(),
         models,
+        gateway: gateway.clone(),
         knowledge,
         chat: chat.clone(),
         policies: policies.clone(),
@@ -390,6 +411,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     background.cancel();
     tasks.close();
     let rest = async {
+        gateway.settled().await;
         tasks.wait().await;
         tokio::join!(app_db.close(), corpus.close());
     };

@@ -7,8 +7,41 @@ const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
     Var::new(name, Section::AgentTurns, roles, kind).reaction(Reaction::UseDefault).not_yet(Part::Gateway)
 }
 
+const fn read(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
+    Var::new(name, Section::AgentTurns, roles, kind).reaction(Reaction::UseDefault)
+}
+
 const GATEWAY: &[Role] = &[Role::LlmGateway];
 const WORKERS: Kind = Kind::Integer { min: 1, max: 5_000, unit: Unit::Plain };
+
+/// `SANDBOX_LLM_GATEWAY_STREAM_IDLE_TIMEOUT_SECONDS`.
+pub const SANDBOX_LLM_GATEWAY_STREAM_IDLE_TIMEOUT_SECONDS: Var = read(
+    "SANDBOX_LLM_GATEWAY_STREAM_IDLE_TIMEOUT_SECONDS",
+    BACKEND,
+    Kind::Integer { min: 1, max: u64::MAX, unit: Unit::Seconds },
+)
+.value("600")
+.help(
+    "Silence of a model after which an answer through the model endpoints is broken off.",
+    "Stille eines Modells, nach der eine Antwort über die Modell-Endpunkte abgebrochen wird.",
+    "Silence d’un modèle après lequel une réponse par les endpoints de modèles est interrompue.",
+);
+
+/// `SANDBOX_LLM_GATEWAY_PROVIDER_CONCURRENCY`.
+pub const SANDBOX_LLM_GATEWAY_PROVIDER_CONCURRENCY: Var =
+    read("SANDBOX_LLM_GATEWAY_PROVIDER_CONCURRENCY", BACKEND, WORKERS).value("512").help(
+        "Requests that a built-in provider gets at the same time through the model endpoints of one process; 16 times as many wait.",
+        "Anfragen, die ein eingebauter Anbieter über die Modell-Endpunkte eines Prozesses gleichzeitig erhält; 16-mal so viele warten.",
+        "Requêtes qu’un fournisseur intégré reçoit en même temps par les endpoints de modèles d’un processus ; 16 fois plus attendent.",
+    );
+
+/// `SANDBOX_LLM_GATEWAY_CUSTOM_PROVIDER_CONCURRENCY`.
+pub const SANDBOX_LLM_GATEWAY_CUSTOM_PROVIDER_CONCURRENCY: Var =
+    read("SANDBOX_LLM_GATEWAY_CUSTOM_PROVIDER_CONCURRENCY", BACKEND, WORKERS).value("64").help(
+        "The same for each model of an organization’s own provider.",
+        "Dasselbe für jedes Modell eines eigenen Anbieters einer Organisation.",
+        "De même pour chaque modèle d’un fournisseur propre à une organisation.",
+    );
 
 pub(super) const AGENT_TURNS: &[Var] = &[
     v("TALE_EXTERNAL_TURN_DEADLINE_MS", BACKEND, Kind::Integer { min: 1, max: u64::MAX, unit: Unit::Millis })
@@ -24,27 +57,9 @@ pub(super) const AGENT_TURNS: &[Var] = &[
         "Adresse der Verwaltung des Modell-Gateways.",
         "Adresse d’administration de la passerelle de modèles.",
     ),
-    v(
-        "SANDBOX_LLM_GATEWAY_STREAM_IDLE_TIMEOUT_SECONDS",
-        BACKEND,
-        Kind::Integer { min: 1, max: u64::MAX, unit: Unit::Seconds },
-    )
-    .value("600")
-    .help(
-        "Silence of a model after which the gateway breaks off its answer.",
-        "Stille eines Modells, nach der das Gateway dessen Antwort abbricht.",
-        "Silence d’un modèle après lequel la passerelle interrompt sa réponse.",
-    ),
-    v("SANDBOX_LLM_GATEWAY_PROVIDER_CONCURRENCY", BACKEND, WORKERS).value("512").help(
-        "Requests that a built-in provider gets at the same time.",
-        "Anfragen, die ein eingebauter Anbieter gleichzeitig erhält.",
-        "Requêtes qu’un fournisseur intégré reçoit en même temps.",
-    ),
-    v("SANDBOX_LLM_GATEWAY_CUSTOM_PROVIDER_CONCURRENCY", BACKEND, WORKERS).value("64").help(
-        "Requests that a custom provider gets at the same time.",
-        "Anfragen, die ein eigener Anbieter gleichzeitig erhält.",
-        "Requêtes qu’un fournisseur personnalisé reçoit en même temps.",
-    ),
+    SANDBOX_LLM_GATEWAY_STREAM_IDLE_TIMEOUT_SECONDS,
+    SANDBOX_LLM_GATEWAY_PROVIDER_CONCURRENCY,
+    SANDBOX_LLM_GATEWAY_CUSTOM_PROVIDER_CONCURRENCY,
     v("SANDBOX_LLM_GATEWAY_LOG_RETENTION_DAYS", BACKEND, Kind::Integer { min: 1, max: u64::MAX, unit: Unit::Days })
         .value("3")
         .help(

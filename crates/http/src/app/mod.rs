@@ -12,6 +12,7 @@ pub mod embedding;
 pub mod events;
 pub mod governance;
 pub mod members;
+pub mod model_endpoints;
 pub mod object_storage;
 pub mod organizations;
 pub mod permissions;
@@ -36,6 +37,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(auth::router())
         .merge(governance::router())
         .merge(members::router())
+        .merge(model_endpoints::router())
         .merge(organizations::router())
         .merge(permissions::router())
         .merge(preferences::router())

@@ -29,7 +29,7 @@ const METHODS: [&str; 17] = [
 const STATUSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Classes of the doors, longer ones before those they begin with.
-const BACKEND: [&str; 37] = [
+const BACKEND: [&str; 40] = [
     "/api/app/account",
     "/api/app/api-keys",
     "/api/app/catalogs",
@@ -40,6 +40,7 @@ const BACKEND: [&str; 37] = [
     "/api/app/governance",
     "/api/app/knowledge",
     "/api/app/members",
+    "/api/app/model-endpoints",
     "/api/app/object-storage",
     "/api/app/organizations",
     "/api/app/permissions",
@@ -54,6 +55,8 @@ const BACKEND: [&str; 37] = [
     "/api/auth",
     "/api/trusted-headers",
     "/api/tools",
+    "/api/v1/anthropic",
+    "/api/v1/openai",
     "/api/v1",
     "/api/control",
     "/api/sso",

@@ -60,9 +60,12 @@ impl From<OrganizationView> for MeOrganization {
 
 /// What the caller may do here beyond reading.
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 struct MeCapabilities {
     /// Whether the role is owner, admin or developer.
     developer: bool,
+    /// Whether the key may call the model endpoints.
+    model_api: bool,
 }
 
 /// The key.
@@ -85,6 +88,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/me", tag = "me", security(("key" = [])), responses((status = 200, body = Me)), operation_id = "get_me")]
 async fn me(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery) -> Result<Json<Me>, HttpProblem> {
     let me = app.identity.me(&caller).await?;
+    let model_api = app.gateway.open_to(&caller).await.allowed;
     let key = match caller.via {
         Via::ApiKey { name, expires_at, .. } => MeKey { name, expires_at: expires_at.map(|at| at.timestamp_millis()) },
         Via::Session(_) | Via::Earlier => MeKey { name: String::new(), expires_at: None },
@@ -93,7 +97,7 @@ async fn me(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery) ->
         user: MeUser { id: me.user.to_string(), name: me.name, email: me.email },
         organization: me.organization.into(),
         organizations: me.organizations.into_iter().map(MeOrganization::from).collect(),
-        capabilities: MeCapabilities { developer: caller.role >= Role::Developer },
+        capabilities: MeCapabilities { developer: caller.role >= Role::Developer, model_api },
         key,
     }))
 }

@@ -4,6 +4,7 @@
 pub mod chat;
 pub mod documents;
 pub mod me;
+pub mod model_endpoints;
 pub mod models;
 pub mod search;
 
@@ -35,6 +36,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(chat::router())
         .merge(documents::router())
         .merge(me::router())
+        .merge(model_endpoints::router())
         .merge(models::router())
         .merge(search::router())
 }

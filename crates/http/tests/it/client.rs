@@ -34,9 +34,11 @@ impl Answer {
         if self.bytes.is_empty() { Value::Null } else { serde_json::from_slice(&self.bytes).unwrap() }
     }
 
-    /// The body's error code, with the status.
+    /// The body's error code, with the status; also in the shapes of the model endpoints.
     pub fn refusal(&self) -> (u16, String) {
-        (self.status.as_u16(), self.json()["code"].as_str().unwrap_or_default().to_owned())
+        let body = self.json();
+        let code = body["code"].as_str().or(body["error"]["code"].as_str());
+        (self.status.as_u16(), code.unwrap_or_default().to_owned())
     }
 
     /// A header as text.

@@ -35,6 +35,11 @@ fn issue(answer: &Answer) -> (String, String) {
     (issue["path"].as_str().unwrap().to_owned(), issue["message"].as_str().unwrap().to_owned())
 }
 
+/// The interfaces of vendors, whose clients send what they send and read errors of their own shape.
+fn is_vendors(path: &str) -> bool {
+    ["/api/v1/openai/", "/api/v1/anthropic/"].iter().any(|prefix| path.starts_with(prefix))
+}
+
 #[tokio::test]
 async fn a_key_comes_before_everything() {
     let stage = Stage::new().await;
@@ -170,7 +175,7 @@ async fn bodies_are_strict() {
 #[tokio::test]
 async fn queries_are_strict() {
     let mut stage = Stage::new().await;
-    for (method, path, has_body) in operations() {
+    for (method, path, has_body) in operations().into_iter().filter(|(_, path, _)| !is_vendors(path)) {
         let body = if has_body { "{}" } else { "" };
         for query in ["foo=1", "foo=1&foo=2", "foo", "="] {
             let answer = stage.key.raw(&method, &format!("{path}?{query}"), body).await;
@@ -563,7 +568,7 @@ async fn every_code_that_is_answered_is_in_the_contract() {
     let stage = Stage::new().await;
     let document = tale_http::contract::document();
     let codes = &document["components"]["schemas"]["Error"]["properties"]["code"]["enum"];
-    for (method, path, _) in operations() {
+    for (method, path, _) in operations().into_iter().filter(|(_, path, _)| !is_vendors(path)) {
         for body in ["", "{}", "[1]", r#"{"content":"a","title":"b","model":"c","query":"d"}"#] {
             let answer = stage.key.raw(&method, &path, body).await;
             if answer.status.as_u16() >= 400 {

@@ -13,6 +13,7 @@ mod events;
 mod governance;
 mod identity;
 mod metrics;
+mod model_endpoints;
 mod object_storage;
 mod origins;
 mod outlets;

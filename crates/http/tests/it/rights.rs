@@ -20,6 +20,8 @@ enum Needs {
     Membership,
     /// A right in the organization.
     Right(Capability),
+    /// Off for every key until it is switched on; see `model_endpoints`.
+    Switched,
 }
 
 /// The table. A new route must be entered here.
@@ -60,6 +62,8 @@ fn needs(method: &str, path: &str) -> Needs {
         "governance/my/budget-status" => Needs::Membership,
         "usage" | "usage/export" => Needs::Right(UsageRead),
         rest if rest.starts_with("governance") => Needs::Right(GovernanceManage),
+        "model-endpoints" => Needs::Right(ApiKeysOwn),
+        rest if rest.starts_with("v1/openai/") || rest.starts_with("v1/anthropic/") => Needs::Switched,
         "uploads" | "search" | "/events" => Needs::Right(ChatUse),
         rest if rest.starts_with("files/") => Needs::Right(ChatUse),
         rest if rest.starts_with("chat/") || rest.starts_with("v1/threads") || rest == "v1/models" => {
@@ -127,7 +131,9 @@ async fn status(client: &Client, method: &str, path: &str) -> (u16, String) {
     }
     let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
     let problem: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-    (status, problem["code"].as_str().unwrap().to_owned())
+    // The model endpoints have shapes of their own.
+    let code = problem["code"].as_str().or(problem["error"]["code"].as_str());
+    (status, code.unwrap().to_owned())
 }
 
 #[tokio::test]
@@ -200,6 +206,7 @@ async fn each_role_may_do_what_the_table_says() {
                 Needs::Nothing | Needs::Session => false,
                 Needs::Membership => role == Role::Disabled,
                 Needs::Right(capability) => !role.can(capability),
+                Needs::Switched => unreachable!("a key's door"),
             };
             if matches!(needs(&method, &path), Needs::Membership) || !expected {
                 assert!(status != 401, "{at}");
@@ -242,8 +249,13 @@ async fn each_role_may_do_with_a_key_what_the_table_says() {
             let (status, code) = status(&key, &method, &filled(&path, &stage.org)).await;
             let at = format!("{method} {path} as {role}: {status} {code}");
             assert!(status < 500 && status != 401, "{at}");
-            if let Needs::Right(capability) = needs(&method, &path) {
-                assert_eq!(status == 403, !role.can(capability), "{at}");
+            match needs(&method, &path) {
+                Needs::Right(capability) => assert_eq!(status == 403, !role.can(capability), "{at}"),
+                Needs::Switched => {
+                    let expected = if role == Role::Disabled { "ORG_FORBIDDEN" } else { "MODEL_API_DISABLED" };
+                    assert_eq!((status, code.as_str()), (403, expected), "{at}");
+                }
+                _ => {}
             }
             stage.world.clock.advance(Duration::from_secs(4));
         }

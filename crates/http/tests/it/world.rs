@@ -14,6 +14,7 @@ use tale_core::{Actor, Clock, ManualClock, Problem};
 use tale_db::hints::HintHub;
 use tale_env::{MapEnv, SiteSettings, TrustedHeaderNames};
 use tale_extract::ExtractProgram;
+use tale_gateway::{Gateway, GatewayParts};
 use tale_governance::policies::Policies;
 use tale_http::outlets::Outlets;
 use tale_http::rate::Limits;
@@ -174,6 +175,12 @@ impl World {
             trusted_headers: TrustedHeaderNames::default(),
             clock: clock.clone(),
             identity,
+            gateway: Gateway::new(GatewayParts {
+                models: models.clone(),
+                policies: policies.clone(),
+                clock: clock.clone(),
+                limits: tale_gateway::Limits { built_in: 512, custom: 64, idle: std::time::Duration::from_secs(600) },
+            }),
             models,
             knowledge: knowledge.clone(),
             chat,

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use secrecy::ExposeSecret;
@@ -25,6 +26,14 @@ const MAX_REFUSAL_BYTES: usize = 64 << 10;
 
 /// The version of the Anthropic format that is spoken.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// What a provider answers to [`WireClient::relay`].
+pub struct Relayed {
+    /// Whether it is one JSON document, and not a stream of events.
+    pub document: bool,
+    /// Its bytes. Dropping them closes the connection.
+    pub body: BoxStream<'static, Result<Bytes, ModelError>>,
+}
 
 /// Sends requests to model providers. Cheap to clone; clones share their connections.
 #[derive(Debug, Clone)]
@@ -141,6 +150,48 @@ impl WireClient {
             return Err(classify::refusal(response.status().as_u16(), response.headers(), b"<html>"));
         }
         Ok(response)
+    }
+
+    /// Posts a body that is written in the target's wire already and hands on what comes back as it
+    /// comes. Waits up to `wait` for the answer to begin. A connection that could not be made is tried
+    /// once more, because nothing was sent by then (MOD-139).
+    ///
+    /// # Errors
+    /// A [`ModelError`] when the provider refuses or cannot be reached; the key is in none.
+    pub async fn relay(
+        &self,
+        target: &Target,
+        body: Bytes,
+        beta: Option<&str>,
+        wait: Duration,
+    ) -> Result<Relayed, ModelError> {
+        let path: &[&str] = match target.format {
+            ApiFormat::OpenAi => &["chat", "completions"],
+            ApiFormat::Anthropic => &["v1", "messages"],
+        };
+        let once = async || {
+            let mut request = self
+                .http(target)
+                .post(self.admit(target, path)?)
+                .header(CONTENT_TYPE, "application/json")
+                .header(ACCEPT, "text/event-stream, application/json")
+                .body(body.clone());
+            if let Some(beta) = beta.filter(|_| target.format == ApiFormat::Anthropic) {
+                request = request.header("anthropic-beta", beta);
+            }
+            self.send(target, request, wait).await
+        };
+        let answered = match once().await {
+            Err(error) if error.code == ModelErrorCode::ProviderUnreachable => once().await,
+            other => other,
+        };
+        let response = answered.map_err(|error| error.scrubbed(target.secret.as_ref()))?;
+        let kind = content_type(response.headers()).unwrap_or_default();
+        if kind.starts_with("text/html") {
+            return Err(classify::refusal(response.status().as_u16(), response.headers(), b"<html>"));
+        }
+        let body = response.bytes_stream().map(|piece| piece.map_err(|error| unreachable(&error, true))).boxed();
+        Ok(Relayed { document: kind.starts_with("application/json"), body })
     }
 
     /// Posts JSON; anything but a 2xx is a [`ModelError`].

@@ -95,6 +95,13 @@ impl ModelError {
             || matches!(self.code, ModelErrorCode::ProviderUnreachable | ModelErrorCode::MissingApiKey)
     }
 
+    /// The error that a provider writes where an answer should be: an event of a stream or a whole
+    /// body, in whatever shape it wraps it.
+    #[must_use]
+    pub fn in_answer(value: &serde_json::Value) -> Self {
+        super::classify::from_value(None, value)
+    }
+
     /// Removes every occurrence of the key, control characters and excess length.
     #[must_use]
     pub fn scrubbed(mut self, secret: Option<&SecretString>) -> Self {

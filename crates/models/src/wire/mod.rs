@@ -32,7 +32,7 @@ use url::Url;
 
 use crate::extra_body::ExtraBody;
 
-pub use client::WireClient;
+pub use client::{Relayed, WireClient};
 pub(crate) use embeddings::EmbeddingRefusal;
 pub use error::{ModelError, ModelErrorCode};
 pub use listing::{ListedKind, ListedModel};

@@ -4,5 +4,6 @@
 mod edge;
 mod env;
 mod roles;
+mod sdks;
 mod store;
 mod workers;

@@ -21,7 +21,7 @@ const PASSWORD: &str = "Blue-Kettle-42";
 pub(crate) struct Deployment {
     pub(crate) db: TestDb,
     pub(crate) store: Running,
-    upstream: FakeUpstream,
+    pub(crate) upstream: FakeUpstream,
     pub(crate) folder: tempfile::TempDir,
 }
 
@@ -147,7 +147,7 @@ pub(crate) struct Browser {
     client: reqwest::Client,
     cookie: String,
     org: String,
-    key: String,
+    pub(crate) key: String,
 }
 
 impl Browser {
@@ -219,6 +219,11 @@ impl Browser {
         let text = answer.text().await.unwrap();
         assert!(status.is_success(), "{path}: {status} {text}");
         serde_json::from_str(&text).unwrap()
+    }
+
+    pub(crate) async fn put(&self, process: &Process, path: &str, body: Value) {
+        let answer = self.request(reqwest::Method::PUT, process, path).json(&body).send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
     }
 
     async fn connect_model(&self, process: &Process, upstream: &FakeUpstream) {

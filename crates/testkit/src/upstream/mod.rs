@@ -10,6 +10,7 @@ mod reply;
 mod responses;
 mod transcriptions;
 mod vectors;
+mod whole;
 mod wire;
 
 use std::collections::VecDeque;
@@ -343,6 +344,12 @@ async fn chat(shared: Arc<Shared>, request: &ReceivedRequest, format: wire::Form
         let queued = script.queue.pop_front();
         queued.unwrap_or_else(|| script.otherwise.clone())
     });
+    if request.body["stream"] != json!(true)
+        && let Form::Stream { steps, .. } = &reply.form
+        && let Some(document) = whole::document(format, &wire::with_ending(steps.clone()), &request.body["model"])
+    {
+        return response(200, "application/json", Body::from(document.to_string()));
+    }
     answer(shared, reply, format).await
 }
 

@@ -155,13 +155,7 @@ impl Writer {
             }
             Step::Finish(reason) => {
                 self.close(out);
-                self.finish = Some(match *reason {
-                    "stop" => "end_turn",
-                    "length" => "max_tokens",
-                    "tool_calls" => "tool_use",
-                    "content_filter" => "refusal",
-                    other => other,
-                });
+                self.finish = Some(stop_reason(reason));
             }
             Step::Usage { input, output } => {
                 event(
@@ -191,6 +185,17 @@ impl Writer {
             event(out, json!({ "type": "content_block_stop", "index": self.block }));
             self.block += 1;
         }
+    }
+}
+
+/// The Anthropic format's word for a reason.
+pub(super) fn stop_reason(reason: &'static str) -> &'static str {
+    match reason {
+        "stop" => "end_turn",
+        "length" => "max_tokens",
+        "tool_calls" => "tool_use",
+        "content_filter" => "refusal",
+        other => other,
     }
 }
 

@@ -18,7 +18,7 @@ const ROWS: &[&[&str]] = &[
     &["governance"],
     &["identity"],
     &["models"],
-    &["knowledge"],
+    &["gateway", "knowledge"],
     &["chat"],
     &["http"],
     &["tale"],

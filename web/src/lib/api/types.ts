@@ -12,6 +12,7 @@ export type AccountSession = Schemas['AccountSession'];
 export type Preferences = Schemas['Preferences'];
 export type Permissions = Schemas['Permissions'];
 export type Member = Schemas['Member'];
+export type ModelEndpoints = Schemas['ModelEndpoints'];
 export type ApiKey = Schemas['ApiKey'];
 export type CreatedApiKey = Schemas['CreatedApiKey'];
 export type TrustedHeaders = Schemas['TrustedHeaders'];

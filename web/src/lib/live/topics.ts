@@ -21,7 +21,7 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 		case 'members':
 			return [org('members'), org('permissions'), keys.session];
 		case 'providers':
-			return [org('providers'), org('composer'), org('embedding'), org('transcription')];
+			return [org('providers'), org('composer'), org('embedding'), org('transcription'), org('modelEndpoints')];
 		case 'embedding':
 			return [org('embedding'), org('composer'), org('documents')];
 		case 'storage':
@@ -31,7 +31,7 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 		case 'organization':
 			return [keys.session, org('trustedHeaders')];
 		case 'policies':
-			return [org('governance'), org('composer'), org('transcription')];
+			return [org('governance'), org('composer'), org('transcription'), org('modelEndpoints')];
 		case 'preferences':
 			return [org('preferences')];
 		default:

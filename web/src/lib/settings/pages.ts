@@ -5,6 +5,7 @@ import CodeXml from '@lucide/svelte/icons/code-xml';
 import Cpu from '@lucide/svelte/icons/cpu';
 import Database from '@lucide/svelte/icons/database';
 import Gauge from '@lucide/svelte/icons/gauge';
+import Plug from '@lucide/svelte/icons/plug';
 import ShieldCheck from '@lucide/svelte/icons/shield-check';
 import SlidersHorizontal from '@lucide/svelte/icons/sliders-horizontal';
 import UserRound from '@lucide/svelte/icons/user-round';
@@ -25,6 +26,7 @@ export type SettingsSlug =
 	| 'trusted-headers'
 	| 'providers'
 	| 'api/rest'
+	| 'api/models'
 	| 'data-residency';
 
 export interface SettingsPage {
@@ -113,6 +115,15 @@ export const SETTINGS: readonly SettingsPage[] = [
 		label: m.settings_api,
 		hint: m.settings_api_hint,
 		icon: CodeXml,
+		needs: 'apiKeys.own',
+		roles: ['owner', 'admin', 'developer']
+	},
+	{
+		slug: 'api/models',
+		group: 'advanced',
+		label: m.settings_endpoints,
+		hint: m.settings_endpoints_hint,
+		icon: Plug,
 		needs: 'apiKeys.own',
 		roles: ['owner', 'admin', 'developer']
 	},

@@ -1,0 +1,29 @@
+//! The model endpoints: OpenAI's and Anthropic's interfaces in front of every model that an
+//! organization can call, whichever of the two its provider speaks.
+//!
+//! - [`Gateway`]: a call with its checks, its hold on the budget and its charge.
+//! - [`request`]: what a client sent, judged, and written for the model. The same wire on both sides
+//!   leaves everything but a few fields as it was written.
+//! - `answer`: what the model says, written in the words of the interface; pure state machines.
+//! - `relay`: the bytes between the two, with the limits of time and the signs of life.
+//! - `lanes`, `running`: how many calls a provider, a person and a key have at the same time.
+//! - `meter`: the charge, which ends exactly once.
+//!
+//! A running stream holds one connection to its provider, at most one event, and its counts; calls
+//! that are not streamed hold their answer, at most 32 MiB. Whoever hangs up ends the call at the
+//! provider, because the connection lives in the stream that is dropped.
+
+mod answer;
+mod call;
+mod json;
+mod lanes;
+mod meter;
+mod refusal;
+mod relay;
+pub mod request;
+mod running;
+
+pub use answer::Tokens;
+pub use call::{Answer, Callable, Gateway, GatewayParts, Limits, Open};
+pub use refusal::{Refusal, error_body};
+pub use request::Request;

@@ -1,0 +1,455 @@
+//! What a client asks for: read once, judged (MOD-110 … MOD-112), and written for the model that
+//! answers.
+
+mod media;
+mod same;
+mod to_anthropic;
+mod to_openai;
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use tale_core::problem::{Code, Problem};
+use tale_models::Capabilities;
+use tale_models::wire::{ApiFormat, ModelFacts, WireDialect};
+
+use crate::json::{Field, field, fields};
+use media::Media;
+
+pub(crate) use to_anthropic::{CUSTOM_INPUT, VENDOR_DATA};
+pub(crate) use to_openai::PLAIN_REASONING;
+
+/// Output tokens that are allowed where neither the request nor the catalogue names a number.
+const DEFAULT_CAP: u64 = 4_096;
+/// Most answers to one request.
+const MAX_ANSWERS: u64 = 8;
+/// Bytes of a prompt that are counted as one token: fewer than the tokens of every language are
+/// long on average, so that the estimate is on the high side.
+const BYTES_PER_TOKEN: u64 = 3;
+
+/// A request of one of the two interfaces.
+#[derive(Debug)]
+pub struct Request {
+    interface: ApiFormat,
+    text: String,
+    fields: Vec<Field>,
+    model: String,
+    stream: bool,
+    usage_wanted: bool,
+    cap: Option<u64>,
+    answers: u64,
+    tools: bool,
+    media: Media,
+}
+
+/// What must be known about the model that answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Upstream<'a> {
+    /// The wire it is called by.
+    pub format: ApiFormat,
+    /// The field names of the OpenAI format.
+    pub dialect: WireDialect,
+    /// The model.
+    pub facts: &'a ModelFacts,
+}
+
+impl Request {
+    /// Reads a body of `interface`.
+    ///
+    /// # Errors
+    /// `INVALID_BODY`, `MODEL_API_VENDOR_TOOL_UNSUPPORTED`.
+    pub fn read(interface: ApiFormat, body: Vec<u8>) -> Result<Self, Problem> {
+        let text = String::from_utf8(body).map_err(|_| Problem::invalid_field("", "must be UTF-8"))?;
+        serde_json::from_str::<IgnoredAny>(&text).map_err(|error| {
+            Problem::invalid_field("", &format!("is not valid JSON (line {}, column {})", error.line(), error.column()))
+        })?;
+        let fields = fields(&text);
+        let whole = Whole { text: &text, fields: &fields };
+        let get = |name| whole.get(name);
+        if !text.trim_start().starts_with('{') {
+            return Err(Problem::invalid_field("", "must be an object"));
+        }
+        let model = get("model").string()?.ok_or_else(|| Problem::invalid_field("model", "is required"))?;
+        let stream = get("stream").boolean()?.unwrap_or(false);
+        let messages = get("messages");
+        let messages = messages.text.ok_or_else(|| Problem::invalid_field("messages", "is required"))?;
+        if !messages.starts_with('[') {
+            return Err(Problem::invalid_field("messages", "must be a list"));
+        }
+        let mut request = Self {
+            interface,
+            model,
+            stream,
+            usage_wanted: false,
+            cap: None,
+            answers: 1,
+            tools: false,
+            media: Media::default(),
+            text: String::new(),
+            fields: Vec::new(),
+        };
+        match interface {
+            ApiFormat::OpenAi => {
+                for name in ["max_completion_tokens", "max_tokens"] {
+                    request.cap = request.cap.or(get(name).positive()?);
+                }
+                request.answers = get("n").positive()?.unwrap_or(1);
+                if request.answers > MAX_ANSWERS {
+                    return Err(Problem::invalid_field("n", "must be at most 8"));
+                }
+                request.usage_wanted =
+                    get("stream_options").value()?.is_some_and(|options| options["include_usage"] == Value::Bool(true));
+                request.judge_openai(&whole)?;
+            }
+            ApiFormat::Anthropic => {
+                request.cap = get("max_tokens").positive()?;
+                if request.cap.is_none() {
+                    return Err(Problem::invalid_field("max_tokens", "is required"));
+                }
+                request.judge_anthropic(&whole)?;
+            }
+        }
+        request.media = Media::of(interface, messages)?;
+        request.text = text;
+        request.fields = fields;
+        Ok(request)
+    }
+
+    fn judge_openai(&mut self, whole: &Whole<'_>) -> Result<(), Problem> {
+        if whole.get("store").boolean()? == Some(true) {
+            return Err(Problem::invalid_field("store", "must not be true: answers are not stored at the provider"));
+        }
+        service_tier(&whole.get("service_tier"), &["auto", "default"])?;
+        if whole.get("web_search_options").given() {
+            return Err(vendor_tool(
+                "`web_search_options` makes the provider search the web, which is not offered here. Remove the field, or offer a function of your own.",
+            ));
+        }
+        let modalities = whole.get("modalities").value()?;
+        let audio = modalities.and_then(|list| list.as_array().map(|list| list.iter().any(|kind| kind == "audio")));
+        if whole.get("audio").given() || audio == Some(true) {
+            return Err(Problem::invalid_field("modalities", "must not ask for audio: answers are text"));
+        }
+        for (at, tool) in self.list_of(whole.get("tools"))?.iter().enumerate() {
+            let kind = tool["type"].as_str().unwrap_or("function");
+            if !matches!(kind, "function" | "custom") {
+                return Err(vendor_tool(&format!(
+                    "`tools.{at}` is a tool that the provider runs. Only tools of the types `function` and `custom` are offered here."
+                )));
+            }
+        }
+        self.tools |= whole.get("functions").given();
+        Ok(())
+    }
+
+    fn judge_anthropic(&mut self, whole: &Whole<'_>) -> Result<(), Problem> {
+        service_tier(&whole.get("service_tier"), &["auto", "standard_only"])?;
+        for name in ["mcp_servers", "container"] {
+            if whole.get(name).value()?.is_some_and(|value| value.as_array().is_none_or(|list| !list.is_empty())) {
+                return Err(vendor_tool(&format!(
+                    "`{name}` lets the provider run tools, which is not offered here. Remove the field."
+                )));
+            }
+        }
+        const CLIENT_TOOLS: [&str; 4] = ["bash_", "text_editor_", "computer_", "memory_"];
+        for (at, tool) in self.list_of(whole.get("tools"))?.iter().enumerate() {
+            let kind = tool["type"].as_str().unwrap_or("custom");
+            if kind != "custom" && !CLIENT_TOOLS.iter().any(|prefix| kind.starts_with(prefix)) {
+                return Err(vendor_tool(&format!(
+                    "`tools.{at}` is a tool that the provider runs. Tools of your own and `bash`, `text_editor`, `computer` and `memory` are offered here."
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The tools; whether there are any is remembered.
+    fn list_of(&mut self, tools: Get<'_>) -> Result<Vec<Value>, Problem> {
+        match tools.value()? {
+            None => Ok(Vec::new()),
+            Some(Value::Array(list)) => {
+                self.tools = !list.is_empty();
+                Ok(list)
+            }
+            Some(_) => Err(Problem::invalid_field("tools", "must be a list")),
+        }
+    }
+
+    /// The interface that was called.
+    #[must_use]
+    pub fn interface(&self) -> ApiFormat {
+        self.interface
+    }
+
+    /// The model as the client named it.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The named model's provider and the provider's name of the model (MOD-107).
+    #[must_use]
+    pub fn reference(&self) -> Option<(&str, &str)> {
+        self.model.split_once('/').filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
+    }
+
+    /// Whether the answer shall be streamed.
+    #[must_use]
+    pub fn stream(&self) -> bool {
+        self.stream
+    }
+
+    /// Whether a stream of the OpenAI format shall end with the usage.
+    #[must_use]
+    pub fn usage_wanted(&self) -> bool {
+        self.usage_wanted
+    }
+
+    /// How many answers are asked for.
+    #[must_use]
+    pub fn answers(&self) -> u64 {
+        self.answers
+    }
+
+    /// The prompt in tokens, estimated on the high side.
+    #[must_use]
+    pub fn prompt_tokens(&self) -> u64 {
+        let text = (self.text.len() as u64).saturating_sub(self.media.bytes);
+        text.div_ceil(BYTES_PER_TOKEN) + self.media.tokens
+    }
+
+    /// The largest single answer in tokens: the request's number, at most the model's own (MOD-117).
+    #[must_use]
+    pub fn cap(&self, facts: &ModelFacts) -> u64 {
+        let most = facts.max_output_tokens.map(u64::from);
+        let wanted = self.cap.or(most).unwrap_or(DEFAULT_CAP);
+        most.map_or(wanted, |most| wanted.min(most))
+    }
+
+    /// The limit to send: a model's own largest answer need not be said where it may be left out, and
+    /// said it could be more than fits beside the prompt.
+    fn stated_cap(&self, facts: &ModelFacts) -> Option<u64> {
+        (self.cap.is_some() || facts.max_output_tokens.is_none()).then(|| self.cap(facts))
+    }
+
+    /// Refuses what the model cannot do.
+    ///
+    /// # Errors
+    /// `MODEL_API_VISION_UNSUPPORTED`, `MODEL_API_TOOLS_UNSUPPORTED`.
+    pub fn judge(&self, capabilities: Capabilities) -> Result<(), Problem> {
+        if self.media.images && !capabilities.vision {
+            return Err(Problem::new(
+                Code::ModelApiVisionUnsupported,
+                format!("{} cannot see images. Remove them, or choose a model that can.", self.model),
+            ));
+        }
+        if self.tools && !capabilities.tools {
+            return Err(Problem::new(
+                Code::ModelApiToolsUnsupported,
+                format!("{} cannot call tools. Remove `tools`, or choose a model that can.", self.model),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The body of the call of `upstream`.
+    ///
+    /// # Errors
+    /// `INVALID_BODY` for what the other wire has no place for.
+    pub fn body_for(&self, upstream: &Upstream<'_>) -> Result<Vec<u8>, Problem> {
+        if self.interface == upstream.format {
+            return same::body(self, upstream);
+        }
+        let value: Value = serde_json::from_str(&self.text).map_err(Problem::internal)?;
+        let mut body = match upstream.format {
+            ApiFormat::Anthropic => to_anthropic::body(&value, self, upstream)?,
+            ApiFormat::OpenAi => to_openai::body(&value, self, upstream)?,
+        };
+        for (key, value) in upstream.facts.extra_body.fields() {
+            body.entry(key).or_insert(value);
+        }
+        serde_json::to_vec(&body).map_err(Problem::internal)
+    }
+
+    /// The names of the tools whose input is free text (OpenAI's `custom` tools).
+    #[must_use]
+    pub fn custom_tools(&self) -> Vec<String> {
+        if self.interface != ApiFormat::OpenAi || !self.tools {
+            return Vec::new();
+        }
+        let tools = field(&self.fields, "tools").and_then(|range| serde_json::from_str(&self.text[range.clone()]).ok());
+        let tools: Vec<Value> = tools.unwrap_or_default();
+        let custom = tools.iter().filter(|tool| tool["type"] == "custom");
+        custom.filter_map(|tool| tool["custom"]["name"].as_str().map(str::to_owned)).collect()
+    }
+}
+
+/// The body, by its fields.
+struct Whole<'a> {
+    text: &'a str,
+    fields: &'a [Field],
+}
+
+impl<'a> Whole<'a> {
+    fn get(&self, name: &'static str) -> Get<'a> {
+        Get { name, text: field(self.fields, name).map(|range| &self.text[range.clone()]) }
+    }
+}
+
+/// One field of the body.
+struct Get<'a> {
+    name: &'static str,
+    text: Option<&'a str>,
+}
+
+impl Get<'_> {
+    fn value(&self) -> Result<Option<Value>, Problem> {
+        let value: Option<Value> = self.text.map(serde_json::from_str).transpose().map_err(Problem::internal)?;
+        Ok(value.filter(|value| !value.is_null()))
+    }
+
+    fn given(&self) -> bool {
+        self.text.is_some_and(|text| text != "null")
+    }
+
+    fn string(&self) -> Result<Option<String>, Problem> {
+        match self.value()? {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(Problem::invalid_field(self.name, "must be a string")),
+        }
+    }
+
+    fn boolean(&self) -> Result<Option<bool>, Problem> {
+        match self.value()? {
+            None => Ok(None),
+            Some(Value::Bool(value)) => Ok(Some(value)),
+            Some(_) => Err(Problem::invalid_field(self.name, "must be true or false")),
+        }
+    }
+
+    fn positive(&self) -> Result<Option<u64>, Problem> {
+        match self.value()? {
+            None => Ok(None),
+            Some(value) => value
+                .as_u64()
+                .filter(|number| (1..=u64::from(u32::MAX)).contains(number))
+                .map(Some)
+                .ok_or_else(|| Problem::invalid_field(self.name, "must be a whole number of at least 1")),
+        }
+    }
+}
+
+fn service_tier(tier: &Get<'_>, offered: &[&str]) -> Result<(), Problem> {
+    match tier.string()? {
+        Some(tier) if !offered.contains(&tier.as_str()) => {
+            let list = offered.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+            Err(Problem::invalid_field("service_tier", &format!("must be one of {list}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn vendor_tool(sentence: &str) -> Problem {
+    Problem::new(Code::ModelApiVendorToolUnsupported, sentence.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn code(interface: ApiFormat, body: Value) -> Option<Code> {
+        Request::read(interface, body.to_string().into_bytes()).err().map(|problem| problem.code)
+    }
+
+    #[test]
+    fn what_is_not_offered_is_refused() {
+        let openai = |extra: Value| {
+            let mut body = json!({ "model": "p/m", "messages": [{ "role": "user", "content": "hi" }] });
+            body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            code(ApiFormat::OpenAi, body)
+        };
+        let part = |part: Value| json!({ "messages": [{ "role": "user", "content": [part] }] });
+        for body in [
+            json!({ "n": 9 }),
+            json!({ "n": 0 }),
+            json!({ "store": true }),
+            json!({ "service_tier": "priority" }),
+            json!({ "modalities": ["text", "audio"] }),
+            json!({ "max_tokens": -1 }),
+            json!({ "messages": "hi" }),
+            json!({ "model": 7 }),
+            part(json!({ "type": "file", "file": { "file_id": "file-1" } })),
+            part(json!({ "type": "input_audio", "input_audio": { "data": "", "format": "wav" } })),
+            part(json!({ "type": "image_url", "image_url": { "url": "http://10.0.0.1/a.png" } })),
+        ] {
+            assert_eq!(openai(body.clone()), Some(Code::InvalidBody), "{body}");
+        }
+        for body in [json!({ "web_search_options": {} }), json!({ "tools": [{ "type": "web_search" }] })] {
+            assert_eq!(openai(body.clone()), Some(Code::ModelApiVendorToolUnsupported), "{body}");
+        }
+        for body in [
+            json!({ "n": 8 }),
+            json!({ "store": false, "service_tier": "auto", "seed": u64::MAX, "unheard_of": { "a": 1 } }),
+            json!({ "tools": [{ "type": "custom", "custom": { "name": "x" } }] }),
+        ] {
+            assert_eq!(openai(body.clone()), None, "{body}");
+        }
+        let anthropic = |extra: Value| {
+            let mut body =
+                json!({ "model": "p/m", "max_tokens": 5, "messages": [{ "role": "user", "content": "hi" }] });
+            body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            code(ApiFormat::Anthropic, body)
+        };
+        let block = |block: Value| json!({ "messages": [{ "role": "user", "content": [block] }] });
+        for body in [
+            json!({ "max_tokens": null }),
+            json!({ "service_tier": "priority" }),
+            block(json!({ "type": "image", "source": { "type": "file", "file_id": "f" } })),
+            block(
+                json!({ "type": "tool_result", "tool_use_id": "t", "content": [{ "type": "image", "source": { "type": "file", "file_id": "f" } }] }),
+            ),
+            block(json!({ "type": "document", "source": { "type": "file", "file_id": "f" } })),
+        ] {
+            assert_eq!(anthropic(body.clone()), Some(Code::InvalidBody), "{body}");
+        }
+        for body in [
+            json!({ "mcp_servers": [{ "url": "https://x" }] }),
+            json!({ "container": "c" }),
+            json!({ "tools": [{ "type": "web_search_20250305", "name": "web_search" }] }),
+            json!({ "tools": [{ "type": "code_execution_20250522", "name": "code_execution" }] }),
+            json!({ "tools": [{ "type": "mcp_toolset" }] }),
+        ] {
+            assert_eq!(anthropic(body.clone()), Some(Code::ModelApiVendorToolUnsupported), "{body}");
+        }
+        for body in [
+            json!({ "mcp_servers": [], "service_tier": "standard_only" }),
+            json!({ "tools": [{ "type": "bash_20250124", "name": "bash" }, { "name": "own", "input_schema": {} }] }),
+        ] {
+            assert_eq!(anthropic(body.clone()), None, "{body}");
+        }
+        assert!(Request::read(ApiFormat::OpenAi, b"{\"model\":\"a/b\",".to_vec()).is_err());
+        assert!(Request::read(ApiFormat::OpenAi, b"[]".to_vec()).is_err());
+        assert!(Request::read(ApiFormat::OpenAi, vec![b'"', 0xff, b'"']).is_err());
+    }
+
+    #[test]
+    fn an_escaped_name_hides_nothing() {
+        let body = br#"{"model":"p/m","messages":[{"role":"user","content":[{"type":"f\u0069le","file":{"file_\u0069d":"x"}}]}],"st\u006fre":true}"#;
+        assert!(Request::read(ApiFormat::OpenAi, body.to_vec()).is_err());
+        let body = br#"{"model":"p/m","messages":[{"role":"user","content":[{"type":"f\u0069le","file":{"file_\u0069d":"x"}}]}]}"#;
+        assert!(Request::read(ApiFormat::OpenAi, body.to_vec()).is_err());
+    }
+
+    #[test]
+    fn the_model_is_split_at_the_first_slash() {
+        let read = |model: &str| {
+            Request::read(ApiFormat::OpenAi, json!({ "model": model, "messages": [] }).to_string().into_bytes())
+                .unwrap()
+        };
+        assert_eq!(read("openrouter/meta/llama").reference(), Some(("openrouter", "meta/llama")));
+        assert_eq!(read("gpt").reference(), None);
+        assert_eq!(read("/gpt").reference(), None);
+    }
+}
