@@ -74,16 +74,8 @@ pub struct Keys {
     /// The access key's id.
     pub access_key_id: String,
     /// The access key's secret.
-    #[serde(serialize_with = "expose", deserialize_with = "hide")]
+    #[serde(with = "tale_orgfiles::secret")]
     pub secret_access_key: SecretString,
-}
-
-fn expose<S: serde::Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(secret.expose_secret())
-}
-
-fn hide<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<SecretString, D::Error> {
-    String::deserialize(deserializer).map(Into::into)
 }
 
 impl fmt::Debug for Keys {

@@ -1,28 +1,23 @@
 //! Buckets of organizations, named by files that they and operators may edit (DCF-100, 101, 102).
 //!
 //! `$TALE_CONFIG_DIR/<organization>/object-storage/connection.json` names the bucket, the file of
-//! secrets beside it holds the keys. There is no state besides: each use compares what the directory
-//! entries say with what was read last, which costs one look at the disk for organizations without a
-//! bucket of their own and two for the others, and a file that changed acts on the next use in every
-//! process. Files that are there and cannot be used are an error; nothing stands in for them.
+//! secrets beside it holds the keys. There is no state besides ([`Remembered`]): a file that changed acts
+//! on the next use in every process. Files that are there and cannot be used are an error; nothing stands
+//! in for them.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use tale_core::clock::SharedClock;
 use tale_core::net::{HostPolicy, check_entered};
 use tale_core::problem::{Issue, Problem};
-use tale_orgfiles::{ConfigStore, Scope, Stamp};
+use tale_orgfiles::{ConfigStore, Remembered, Scope};
 use url::{Host, Url};
 
 use crate::connection::{CONNECTION, ConnectionError, Keys, SECRETS, store_config};
 use crate::store::{Store, guarded_http};
-
-/// Organizations whose files are remembered in one process.
-const REMEMBERED: usize = 1_024;
 
 /// A bucket of an organization, without its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,18 +93,12 @@ impl Bucket {
     }
 }
 
-/// What an organization's files said when they were read last.
-struct Read {
-    stamps: [Option<Stamp>; 2],
-    store: Result<Option<Store>, Arc<ConnectionError>>,
-}
-
 struct Inner {
     files: ConfigStore,
     http: reqwest::Client,
     policy: HostPolicy,
     clock: SharedClock,
-    read: Mutex<HashMap<String, Read>>,
+    read: Remembered<Result<Option<Store>, Arc<ConnectionError>>>,
 }
 
 /// The buckets of a deployment's organizations. Cheap to clone.
@@ -129,7 +118,7 @@ impl Organizations {
     /// When the HTTP client cannot be set up.
     pub fn new(files: ConfigStore, policy: HostPolicy, clock: SharedClock) -> Result<Self, reqwest::Error> {
         let http = guarded_http(policy)?;
-        Ok(Self(Arc::new(Inner { files, http, policy, clock, read: Mutex::default() })))
+        Ok(Self(Arc::new(Inner { files, http, policy, clock, read: Remembered::new(CONNECTION, SECRETS) })))
     }
 
     /// The bucket of the organization with `slug`; `None` when it has none of its own.
@@ -138,17 +127,11 @@ impl Organizations {
     /// [`ConnectionError`] when its files are there and cannot be used.
     pub async fn store(&self, slug: &str) -> Result<Option<Store>, Arc<ConnectionError>> {
         let inner = &self.0;
-        let scope = Scope::Organization(slug);
-        let failed = |error| Arc::new(ConnectionError::File(error));
-        let connection = inner.files.stamp(scope, CONNECTION).await.map_err(failed)?;
-        if connection.is_none() {
-            self.remembered().remove(slug);
-            return Ok(None);
-        }
-        let stamps = [connection, inner.files.stamp(scope, SECRETS).await.map_err(failed)?];
-        if let Some(read) = self.remembered().get(slug).filter(|read| read.stamps == stamps) {
-            return read.store.clone();
-        }
+        let read = inner.read.get(&inner.files, slug, || self.read_store(slug)).await;
+        read.map_err(|error| Arc::new(ConnectionError::File(error)))?.unwrap_or(Ok(None))
+    }
+
+    async fn read_store(&self, slug: &str) -> Result<Option<Store>, Arc<ConnectionError>> {
         let store = match self.read(slug).await {
             Ok(None) => Ok(None),
             // Whoever wrote the file: what a person could not enter is not used.
@@ -164,16 +147,7 @@ impl Organizations {
                 "an organization's object store cannot be used"
             );
         }
-        let mut remembered = self.remembered();
-        if remembered.len() >= REMEMBERED && !remembered.contains_key(slug) {
-            remembered.clear();
-        }
-        remembered.insert(slug.to_owned(), Read { stamps, store: store.clone() });
         store
-    }
-
-    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<String, Read>> {
-        self.0.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the files of the organization with `slug` say, whether it can be used or not.
