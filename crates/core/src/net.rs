@@ -163,22 +163,62 @@ pub fn check_destination(url: &Url, policy: HostPolicy) -> Result<(), HostRefuse
             judge_address(IpAddr::V6(*v6), policy)?;
             reach_of_v6(*v6) != Reach::Public
         }
-        Host::Domain(name) => {
-            let name = name.trim_end_matches('.').to_ascii_lowercase();
-            if METADATA_NAMES.contains(&name.as_str()) {
-                return Err(HostRefused::Metadata(name));
-            }
-            let local = name == "localhost" || name.ends_with(".localhost") || name.ends_with(".local");
-            if local && policy == HostPolicy::PublicOnly {
-                return Err(HostRefused::Private(name));
-            }
-            local
-        }
+        Host::Domain(name) => judge_name(name, policy)?,
     };
     if url.scheme() == "http" && !local_form {
         return Err(HostRefused::NeedsHttps(host.to_string()));
     }
     Ok(())
+}
+
+/// Judges what can be told from a name alone; whether it is a local one.
+fn judge_name(name: &str, policy: HostPolicy) -> Result<bool, HostRefused> {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    if METADATA_NAMES.contains(&name.as_str()) {
+        return Err(HostRefused::Metadata(name));
+    }
+    let local = name == "localhost" || name.ends_with(".localhost") || name.ends_with(".local");
+    if local && policy == HostPolicy::PublicOnly {
+        return Err(HostRefused::Private(name));
+    }
+    Ok(local)
+}
+
+/// Judges a host outside any URL, a name or a literal address. The addresses behind a name are judged
+/// by [`resolve_judged`].
+///
+/// # Errors
+/// [`HostRefused::Private`], [`HostRefused::Metadata`].
+pub fn judge_host(host: &str, policy: HostPolicy) -> Result<(), HostRefused> {
+    match host.parse::<IpAddr>() {
+        Ok(address) => judge_address(address, policy),
+        Err(_) => judge_name(host, policy).map(drop),
+    }
+}
+
+/// Why there is no address to connect to.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// The host may not be called.
+    #[error(transparent)]
+    Refused(#[from] HostRefused),
+    /// The name has no address, or the resolver does not answer.
+    #[error("the name cannot be resolved")]
+    Unknown(#[source] std::io::Error),
+}
+
+/// The addresses of `host`, all of them judged: whoever connects to one of these, and to nothing else,
+/// is safe from a name that changes its answer in between.
+///
+/// # Errors
+/// [`ResolveError`]. A name is refused when any of its addresses is.
+pub async fn resolve_judged(host: &str, port: u16, policy: HostPolicy) -> Result<Vec<SocketAddr>, ResolveError> {
+    judge_host(host, policy)?;
+    let found: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await.map_err(ResolveError::Unknown)?.collect();
+    for address in &found {
+        judge_address(address.ip(), policy)?;
+    }
+    Ok(found)
 }
 
 /// Resolves with the system's resolver and hands on only judged addresses. A name counts as
@@ -242,18 +282,23 @@ pub fn refusal_in(error: &reqwest::Error) -> Option<&HostRefused> {
 /// # Errors
 /// `PRIVATE_HOST_BLOCKED` for a refused address, `INVALID_URL` for the rest.
 pub fn check_entered(path: &str, url: &Url, policy: HostPolicy) -> Result<(), Problem> {
-    let blocked = |text: String| Err(Problem::new(Code::PrivateHostBlocked, text));
-    match check_url(url, policy) {
-        Ok(()) => Ok(()),
-        Err(HostRefused::Private(_)) => blocked(format!(
+    check_url(url, policy).map_err(|refused| entered(path, &refused))
+}
+
+/// The refusal of an address that a person entered in the field `path`.
+#[must_use]
+pub fn entered(path: &str, refused: &HostRefused) -> Problem {
+    let blocked = |text: String| Problem::new(Code::PrivateHostBlocked, text);
+    match refused {
+        HostRefused::Private(_) => blocked(format!(
             "`{path}` is a private or loopback address. An administrator of the deployment can admit those with TALE_ALLOW_PRIVATE_PROVIDER_HOSTS=1."
         )),
-        Err(HostRefused::Metadata(_)) => {
+        HostRefused::Metadata(_) => {
             blocked(format!("`{path}` is the address of a cloud metadata service, which is never called."))
         }
-        Err(HostRefused::NotHttp) => Err(invalid_url(path, "must be an http or https address with a host")),
-        Err(HostRefused::NeedsHttps(_)) => Err(invalid_url(path, "must use https, because its host is public")),
-        Err(HostRefused::Decorated) => Err(invalid_url(path, "must not carry a user name, a query or a fragment")),
+        HostRefused::NotHttp => invalid_url(path, "must be an http or https address with a host"),
+        HostRefused::NeedsHttps(_) => invalid_url(path, "must use https, because its host is public"),
+        HostRefused::Decorated => invalid_url(path, "must not carry a user name, a query or a fragment"),
     }
 }
 

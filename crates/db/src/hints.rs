@@ -47,7 +47,7 @@ pub enum Topic {
     Providers,
     /// The embedding model and the state of the corpus under it.
     Embedding,
-    /// Where files are stored, and their move.
+    /// Where files and passages are stored, and the move of files.
     Storage,
     /// API keys.
     ApiKeys,

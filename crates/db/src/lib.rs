@@ -8,12 +8,15 @@
 //!
 //! - [`pools`]: [`connect`](pools::connect) opens the bounded pool of one database.
 //! - [`migrate`]: brings a database to this release's schema, or says why it cannot.
+//! - [`foreign`]: the same for a knowledge database that an organization names for itself.
 //! - [`hints`]: one LISTEN connection per process fans changes out to every live-update stream.
 //! - [`channels`]: the listener under it, for other rooms that follow a channel.
 //! - [`embedded`]: initializes, starts, watches and stops the private Postgres.
 
 pub mod channels;
 pub mod embedded;
+pub mod foreign;
 pub mod hints;
 pub mod migrate;
 pub mod pools;
+mod relay;

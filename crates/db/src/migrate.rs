@@ -83,6 +83,17 @@ pub enum MigrateError {
     },
 }
 
+impl MigrateError {
+    /// With its cause, in one line.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Failed { source, .. } => source.to_string(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// One of the two databases, as the migrator sees it.
 struct Database {
     /// What people call it.
@@ -146,6 +157,13 @@ pub async fn app(pool: &PgPool) -> Result<(), MigrateError> {
 pub async fn knowledge(pool: &PgPool) -> Result<(), MigrateError> {
     let mut conn = dedicated(pool, KNOWLEDGE.name).await?;
     ensure_vector(&mut conn).await?;
+    run(&mut conn, &KNOWLEDGE, &knowledge_migrator()).await
+}
+
+/// [`knowledge`] for a database that is not ours to change beyond our schema: extensions are up to
+/// whoever it belongs to.
+pub(crate) async fn foreign_knowledge(pool: &PgPool) -> Result<(), MigrateError> {
+    let mut conn = dedicated(pool, KNOWLEDGE.name).await?;
     run(&mut conn, &KNOWLEDGE, &knowledge_migrator()).await
 }
 
@@ -248,6 +266,11 @@ async fn ensure_vector(conn: &mut PgConnection) -> Result<(), MigrateError> {
         }
     }
     let found = found.unwrap_or_default();
-    let numbers: Vec<u32> = found.split('.').map_while(|piece| piece.parse().ok()).collect();
-    if numbers.as_slice() < [0, 7].as_slice() { Err(MigrateError::VectorTooOld { found }) } else { Ok(()) }
+    if is_too_old(&found) { Err(MigrateError::VectorTooOld { found }) } else { Ok(()) }
+}
+
+/// Whether a version of pgvector lacks what the schema uses.
+pub(crate) fn is_too_old(vector: &str) -> bool {
+    let numbers: Vec<u32> = vector.split('.').map_while(|piece| piece.parse().ok()).collect();
+    numbers.as_slice() < [0, 7].as_slice()
 }

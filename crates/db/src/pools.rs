@@ -24,7 +24,7 @@ pub const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 const REASON_TIMEOUT: Duration = Duration::from_secs(2);
 /// What every pooled session starts with. A statement may run for 30 seconds: longer work belongs
 /// into steps of a job. A transaction may wait for its client for 60 seconds.
-const SESSION: &str = "SET statement_timeout = 30000; SET idle_in_transaction_session_timeout = 60000";
+pub(crate) const SESSION: &str = "SET statement_timeout = 30000; SET idle_in_transaction_session_timeout = 60000";
 /// How long the start waits for a server that is not there yet.
 pub const START_PATIENCE: Duration = Duration::from_secs(60);
 /// First pause between two tries of [`connect_when_up`]; doubles up to [`RETRY_MAX`].
@@ -139,7 +139,7 @@ pub fn connect_options(name: &'static str, config: &PoolConfig) -> Result<PgConn
 /// # Errors
 /// [`PoolError::BadUrl`] when the address does not parse.
 pub fn connect_lazy(name: &'static str, config: &PoolConfig) -> Result<PgPool, PoolError> {
-    Ok(pool_options(config).connect_lazy_with(connect_options(name, config)?))
+    Ok(configured(config).connect_lazy_with(connect_options(name, config)?))
 }
 
 /// Opens a pool and one connection in it, so that a wrong address or password shows at start.
@@ -152,13 +152,13 @@ pub fn connect_lazy(name: &'static str, config: &PoolConfig) -> Result<PgPool, P
 pub async fn connect(name: &'static str, config: &PoolConfig) -> Result<PgPool, PoolError> {
     let options = connect_options(name, config)?;
     check_ca_file(config.ca_file.as_deref()).await?;
-    match pool_options(config).connect_with(options.clone()).await {
+    match configured(config).connect_with(options.clone()).await {
         Ok(pool) => Ok(pool),
         // The pool waits for a server that refuses connections; one connection says why it could not.
         Err(sqlx::Error::PoolTimedOut) => {
             let attempt = PgConnection::connect_with(&options);
             let source = match tokio::time::timeout(REASON_TIMEOUT, attempt).await {
-                Ok(Ok(_late)) => return Ok(pool_options(config).connect_lazy_with(options)),
+                Ok(Ok(_late)) => return Ok(configured(config).connect_lazy_with(options)),
                 Ok(Err(reason)) => reason,
                 Err(_silent) => sqlx::Error::PoolTimedOut,
             };
@@ -208,33 +208,36 @@ pub async fn connect_when_up(name: &'static str, config: &PoolConfig, patience: 
 /// [`PoolError::TransactionPooler`] when one stands between, otherwise as [`connect`].
 pub async fn refuse_transaction_pooler(name: &'static str, config: &PoolConfig) -> Result<(), PoolError> {
     let options = connect_options(name, config)?;
-    let open = || async { PgConnection::connect_with(&options).await };
-    let look = || async {
-        let mut session = open().await?;
-        session.execute("SET tale.session_check = 'here'").await?;
-        let mut holders = Vec::with_capacity(POOLER_ROUNDS);
-        let (own, _) = backend(&mut session).await?;
-        for _ in 0..POOLER_ROUNDS {
-            let mut holder = open().await?;
-            holder.execute("BEGIN").await?;
-            let (theirs, _) = backend(&mut holder).await?;
-            holders.push(holder);
-            // Asked before the session itself, which such a pooler might let wait for the holders.
-            if theirs == own || backend(&mut session).await? != (own, true) {
-                return Ok(true);
-            }
-        }
-        for holder in holders {
-            holder.close().await?;
-        }
-        session.close().await?;
-        Ok::<_, sqlx::Error>(false)
-    };
-    match tokio::time::timeout(ACQUIRE_TIMEOUT, look()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut)) {
+    let looking = tokio::time::timeout(ACQUIRE_TIMEOUT, is_transaction_pooler(&options));
+    match looking.await.unwrap_or(Err(sqlx::Error::PoolTimedOut)) {
         Ok(false) => Ok(()),
         Ok(true) => Err(PoolError::TransactionPooler { name, place: place(&options) }),
         Err(source) => Err(refusal(name, &options, source)),
     }
+}
+
+/// Whether a pooler stands between that [`refuse_transaction_pooler`] refuses.
+pub(crate) async fn is_transaction_pooler(options: &PgConnectOptions) -> Result<bool, sqlx::Error> {
+    let open = || async { PgConnection::connect_with(options).await };
+    let mut session = open().await?;
+    session.execute("SET tale.session_check = 'here'").await?;
+    let mut holders = Vec::with_capacity(POOLER_ROUNDS);
+    let (own, _) = backend(&mut session).await?;
+    for _ in 0..POOLER_ROUNDS {
+        let mut holder = open().await?;
+        holder.execute("BEGIN").await?;
+        let (theirs, _) = backend(&mut holder).await?;
+        holders.push(holder);
+        // Asked before the session itself, which such a pooler might let wait for the holders.
+        if theirs == own || backend(&mut session).await? != (own, true) {
+            return Ok(true);
+        }
+    }
+    for holder in holders {
+        holder.close().await?;
+    }
+    session.close().await?;
+    Ok(false)
 }
 
 /// The server process behind a connection and whether the setting of the check holds in it, asked
@@ -278,15 +281,22 @@ fn may_come_up(error: &sqlx::Error) -> bool {
     }
 }
 
-fn pool_options(config: &PoolConfig) -> PgPoolOptions {
+fn configured(config: &PoolConfig) -> PgPoolOptions {
+    let max = config.max_connections.max(1);
+    pool_options(max, KEPT_OPEN.min(max), IDLE_TIMEOUT)
+        .after_connect(|connection, _| Box::pin(async move { connection.execute(SESSION).await.map(drop) }))
+}
+
+/// A pool of at most `max` connections that keeps `kept` of them open. What a session starts with is up to
+/// the caller: [`SESSION`] at least.
+pub(crate) fn pool_options(max: u32, kept: u32, idle: Duration) -> PgPoolOptions {
     PgPoolOptions::new()
-        .max_connections(config.max_connections.max(1))
-        .min_connections(KEPT_OPEN.min(config.max_connections))
+        .max_connections(max.max(1))
+        .min_connections(kept)
         .acquire_timeout(ACQUIRE_TIMEOUT)
-        .idle_timeout(IDLE_TIMEOUT)
+        .idle_timeout(idle)
         // a round trip before every statement would double the cost of the short ones
         .test_before_acquire(false)
-        .after_connect(|connection, _| Box::pin(async move { connection.execute(SESSION).await.map(drop) }))
         .before_acquire(|connection, meta| {
             Box::pin(async move {
                 if meta.idle_for >= ASK_AFTER {

@@ -63,7 +63,7 @@ impl TestDb {
         templates: [&str; 2],
     ) -> Self {
         sweep(&mut admin).await;
-        let stem = format!("tale_test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let stem = name();
         let (app_name, knowledge_name) = (format!("{stem}_app"), format!("{stem}_knowledge"));
         for (name, template) in [&app_name, &knowledge_name].into_iter().zip(templates) {
             run(&mut admin, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
@@ -116,7 +116,12 @@ impl Drop for TestDb {
     }
 }
 
-fn pool(server: &PgConnectOptions, name: &str) -> PgPool {
+/// What a database or a role of this process starts with.
+pub(crate) fn name() -> String {
+    format!("tale_test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+pub(crate) fn pool(server: &PgConnectOptions, name: &str) -> PgPool {
     PgPoolOptions::new()
         .max_connections(TEST_POOL)
         .acquire_timeout(Duration::from_secs(20))
@@ -131,7 +136,7 @@ pub fn workspace() -> PathBuf {
 }
 
 /// A connection to the test server, which is started when it does not run, and its address.
-async fn connect() -> (PgConnection, PgConnectOptions, String) {
+pub(crate) async fn connect() -> (PgConnection, PgConnectOptions, String) {
     if let Some(url) = std::env::var("TEST_DATABASE_URL").ok().filter(|url| !url.is_empty()) {
         return open(url)
             .await
@@ -227,11 +232,15 @@ async fn sweep(admin: &mut PgConnection) {
             let _ = sqlx::raw_sql(AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")))
                 .execute(&mut *admin)
                 .await;
+            if let Some(stem) = name.strip_suffix("_own") {
+                let role = AssertSqlSafe(format!("DROP ROLE IF EXISTS {stem}_role"));
+                let _ = sqlx::raw_sql(role).execute(&mut *admin).await;
+            }
         }
     }
 }
 
-async fn run(admin: &mut PgConnection, statement: String) {
+pub(crate) async fn run(admin: &mut PgConnection, statement: String) {
     let shown = statement.clone();
     if let Err(error) = sqlx::raw_sql(AssertSqlSafe(statement)).execute(admin).await {
         panic!("{shown}: {error}");

@@ -1,14 +1,17 @@
 //! What tests of several rooms share. A development dependency only: no shipped crate imports it.
 //!
 //! - [`TestDb`]: a fresh, migrated pair of databases for one test.
+//! - [`ForeignDb`]: a database of somebody else, with a role of its own.
 //! - [`recorder::Recorder`]: a service that writes down what it is asked.
 //! - [`ManualClock`]: time that moves when told to.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test support fails loudly")]
 
 mod db;
+mod foreign;
 pub mod recorder;
 pub mod upstream;
 
 pub use db::{TestDb, workspace};
+pub use foreign::ForeignDb;
 pub use tale_core::ManualClock;

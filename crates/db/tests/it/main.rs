@@ -4,6 +4,7 @@
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod embedded;
+mod foreign;
 mod hints;
 mod migrate;
 mod pooler;

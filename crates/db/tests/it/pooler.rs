@@ -9,7 +9,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
+use tale_core::net::HostPolicy;
 use tale_db::channels::{ChannelEvent, ChannelListener};
+use tale_db::foreign::{Encryption, Foreign, ForeignConfig, ForeignError};
 use tale_db::migrate;
 use tale_db::pools::{self, PoolConfig, PoolError};
 use tale_testkit::TestDb;
@@ -77,6 +79,21 @@ async fn pgbouncer(directory: &Path, db: &TestDb, mode: &str, servers: u32) -> O
     Some(started)
 }
 
+fn foreign(url: &str) -> ForeignConfig {
+    let options = PgConnectOptions::from_str(url).unwrap();
+    ForeignConfig {
+        host: options.get_host().to_owned(),
+        port: options.get_port(),
+        database: options.get_database().unwrap().to_owned(),
+        user: "any".to_owned(),
+        password: "any".into(),
+        encryption: Encryption::Disable,
+        ca_file: None,
+        policy: HostPolicy::PrivateAllowed,
+        max_connections: 4,
+    }
+}
+
 fn config(url: &str) -> PoolConfig {
     PoolConfig { url: url.to_owned(), max_connections: 4, ca_file: None, application_name: "tale" }
 }
@@ -90,6 +107,8 @@ async fn a_pooler_in_transaction_mode_is_refused_with_the_reason() {
         let error = pools::refuse_transaction_pooler("operational", &config(&bouncer.url)).await.unwrap_err();
         assert!(matches!(error, PoolError::TransactionPooler { .. }), "{servers} servers: {error:?}");
         assert!(error.to_string().contains("pool_mode = session"), "{error}");
+        let looked = Foreign::look(&foreign(&bouncer.url)).await;
+        assert!(matches!(looked, Err(ForeignError::Pooler)), "{servers} servers: {looked:?}");
     }
 }
 

@@ -10,7 +10,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tale_core::net::HostPolicy;
 use tale_db::embedded::candidates;
+use tale_db::foreign::{Encryption, Foreign, ForeignConfig, ForeignError};
 use tale_db::pools::{self, PoolConfig, PoolError};
 
 /// A bound on waiting, not a measure of speed.
@@ -112,6 +114,24 @@ fn config(server: &Server, host: &str, sslmode: &str, ca_file: Option<PathBuf>) 
     PoolConfig { url, max_connections: 2, ca_file, application_name: "tale" }
 }
 
+fn foreign_config(server: &Server, host: &str, sslmode: &str, ca_file: Option<PathBuf>) -> ForeignConfig {
+    ForeignConfig {
+        host: host.to_owned(),
+        port: server.port,
+        database: "postgres".to_owned(),
+        user: "tale".to_owned(),
+        password: "unused".into(),
+        encryption: match sslmode {
+            "verify-full" => Encryption::VerifyFull,
+            "verify-ca" => Encryption::VerifyCa,
+            _ => Encryption::Require,
+        },
+        ca_file,
+        policy: HostPolicy::PrivateAllowed,
+        max_connections: 2,
+    }
+}
+
 #[tokio::test]
 async fn a_certificate_that_cannot_be_verified_ends_the_connection_and_is_never_done_without() {
     let (place, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -133,6 +153,10 @@ async fn a_certificate_that_cannot_be_verified_ends_the_connection_and_is_never_
         ("127.0.0.1", "require", None, true),
     ] {
         let case = format!("{host} {sslmode} {ca_file:?}");
+        // Through the relay the certificate is judged by the name that was entered, as without it.
+        let looked = Foreign::look(&foreign_config(&server, host, sslmode, ca_file.cloned())).await.unwrap_err();
+        let reached = matches!(looked, ForeignError::VectorMissing(_));
+        assert!(reached == accepted && (reached || matches!(looked, ForeignError::Tls(_))), "{case}: {looked:?}");
         let result = pools::connect("operational", &config(&server, host, sslmode, ca_file.cloned())).await;
         assert_eq!(result.is_ok(), accepted, "{case}: {result:?}");
         match result {
@@ -157,6 +181,8 @@ async fn a_server_without_encryption_is_refused_when_encryption_was_asked_for() 
     let Some(server) = encrypted_server(place.path(), None).await else { return };
     let error = pools::connect("operational", &config(&server, "127.0.0.1", "require", None)).await.unwrap_err();
     assert!(matches!(error, PoolError::Tls { .. }), "{error:?}");
+    let looked = Foreign::look(&foreign_config(&server, "127.0.0.1", "require", None)).await;
+    assert!(matches!(looked, Err(ForeignError::Tls(_))), "{looked:?}");
 }
 
 #[tokio::test]
