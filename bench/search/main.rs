@@ -28,6 +28,7 @@ use sqlx::{PgConnection, PgPool};
 use tale_core::clock::SystemClock;
 use tale_core::ids::OrgId;
 use tale_db::pools::{self, PoolConfig};
+use tale_knowledge::corpora::Corpora;
 use tale_knowledge::dense::{QueryVector, ensure_index};
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::search::Searcher;
@@ -102,9 +103,10 @@ async fn speed(files: usize) {
     }
 
     let folder = tempfile::tempdir().unwrap();
+    let corpora = Corpora::deployment_only(corpus_pool.clone());
     let keyword = Keyword::new(KeywordParts {
         app: app_pool.clone(),
-        corpus: corpus_pool.clone(),
+        corpora: corpora.clone(),
         data_dir: folder.path().to_owned(),
         clock: Arc::new(SystemClock),
         repair: RepairPolicy::default(),
@@ -120,7 +122,7 @@ async fn speed(files: usize) {
     );
     println!("keyword index on disk {:.0} MiB", folder_mib(folder.path()));
     keyword.catch_up(few).await.unwrap();
-    let searcher = Searcher::new(app_pool.clone(), corpus_pool.clone(), keyword);
+    let searcher = Searcher::new(app_pool.clone(), corpora, keyword);
 
     let mut random = Random::new(77);
     let questions: Vec<(String, Vec<f32>)> = (0..QUERIES)
@@ -176,6 +178,7 @@ async fn latency(searcher: &Searcher, pool: &PgPool, org: OrgId, questions: &[(S
         bare(&mut wide_connection, vector, 30).await;
         hybrid(searcher, &reach, text, vector).await;
     }
+    let corpus = Corpora::deployment_only(pool.clone()).deployment();
     let (mut plain, mut wide, mut both, mut words) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (text, vector) in questions {
         let begun = Instant::now();
@@ -188,7 +191,7 @@ async fn latency(searcher: &Searcher, pool: &PgPool, org: OrgId, questions: &[(S
         bare(&mut wide_connection, vector, 30).await;
         wide.push(begun.elapsed());
         let begun = Instant::now();
-        searcher.keyword().search(org, text, &[], 30).await.unwrap();
+        searcher.keyword().search(org, &corpus, text, &[], 30).await.unwrap();
         words.push(begun.elapsed());
     }
     let (_, plain) = report("bare HNSW statement, LIMIT 10, ef_search 40", plain);
@@ -239,12 +242,13 @@ async fn freshness(searcher: &Searcher, app: &PgPool, pool: &PgPool, org: OrgId)
         let (keyword, stop) = (searcher.keyword().clone(), stop.clone());
         async move { keyword.run(stop).await }
     });
+    let whole = Corpora::deployment_only(pool.clone()).deployment();
     let mut times = Vec::new();
     for number in 0..30 {
         let word = format!("zzfresh{}", ["a", "b", "c", "d", "e", "f"][number % 6].repeat(number + 3));
         corpus::document(app, pool, org, "Fresh", &[format!("The new word is {word} and nothing else.")], None).await;
         let committed = Instant::now();
-        while searcher.keyword().search(org, &word, &[], 10).await.unwrap().is_empty() {
+        while searcher.keyword().search(org, &whole, &word, &[], 10).await.unwrap().is_empty() {
             assert!(committed.elapsed() < Duration::from_secs(20), "the passage never appears");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }

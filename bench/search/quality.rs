@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tale_core::clock::SystemClock;
+use tale_knowledge::corpora::Corpora;
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_testkit::TestDb;
 use tantivy::collector::TopDocs;
@@ -150,9 +151,10 @@ async fn ours(collection: &Collection) -> f64 {
         .await;
         names.insert(file.0, name.clone());
     }
+    let corpora = Corpora::deployment_only(db.knowledge.clone());
     let keyword = Keyword::new(KeywordParts {
         app: db.app.clone(),
-        corpus: db.knowledge.clone(),
+        corpora: corpora.clone(),
         data_dir: folder.path().to_owned(),
         clock: Arc::new(SystemClock),
         repair: RepairPolicy::default(),
@@ -160,7 +162,7 @@ async fn ours(collection: &Collection) -> f64 {
     keyword.catch_up(org).await.expect("an index");
     let mut answers: HashMap<String, Vec<String>> = HashMap::new();
     for (_, question) in &collection.queries {
-        let found = keyword.search(org, question, &[], DEPTH).await.expect("search");
+        let found = keyword.search(org, &corpora.deployment(), question, &[], DEPTH).await.expect("search");
         answers.insert(question.clone(), found.into_iter().map(|found| names[&found.file].clone()).collect());
     }
     collection.ndcg(|question| answers[question].clone())

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 pub(crate) enum Status {
     /// Nobody queued it.
     Pending,
-    /// Waits for a slot.
+    /// Waits for a slot; `errorCode` says so when it waits for a database or a store to come back.
     Queued,
     /// Is being read.
     Running,
@@ -72,7 +72,7 @@ pub(crate) struct Indexing {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     indexed_at: Option<i64>,
-    /// What went wrong, as a sentence.
+    /// What went wrong or is waited for, as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<String>,

@@ -120,7 +120,11 @@ impl From<Problem> for JobError {
         let code = problem.code.text();
         if matches!(
             problem.code,
-            Code::DatabaseUnavailable | Code::ObjectStoreUnavailable | Code::ObjectStoreMisconfigured
+            Code::DatabaseUnavailable
+                | Code::KnowledgeUnavailable
+                | Code::KnowledgeMisconfigured
+                | Code::ObjectStoreUnavailable
+                | Code::ObjectStoreMisconfigured
         ) {
             Self::Away { code, message: problem.message }
         } else if problem.status() >= 500 || problem.status() == 429 {

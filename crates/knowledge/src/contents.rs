@@ -156,7 +156,7 @@ impl Knowledge {
 
     /// The caller has checked that `file` may be read.
     async fn passage_in(&self, org: OrgId, file: FileId, chunk: ChunkId) -> Result<Passage, Problem> {
-        let mut conn = self.corpus().acquire().await?;
+        let mut conn = self.corpus_of(org).await?.acquire().await?;
         let row = corpus::passage(&mut conn, org, file, chunk).await?.ok_or_else(passage_not_found)?;
         Ok(Passage {
             chunk_id: row.id,
@@ -205,7 +205,7 @@ impl Knowledge {
         limit: u64,
     ) -> Result<TextPart, Problem> {
         let total = length.and_then(|length| u64::try_from(length).ok()).unwrap_or_default();
-        let mut conn = self.corpus().acquire().await?;
+        let mut conn = self.corpus_of(org).await?.acquire().await?;
         let text = assembled(&mut conn, org, file, offset.min(total), limit.min(total.saturating_sub(offset))).await?;
         Ok(part_of(text, offset, limit, total))
     }

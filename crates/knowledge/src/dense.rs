@@ -7,7 +7,7 @@
 //! cheaper way and never a graph search that would have to stop early.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pgvector::Vector;
@@ -15,6 +15,7 @@ use sqlx::PgPool;
 use tale_core::ids::OrgId;
 use uuid::Uuid;
 
+use crate::corpora::CorpusPool;
 use crate::store::search::{self as store, GraphSearch, Near};
 
 /// Widest vectors that the graph index takes.
@@ -41,11 +42,11 @@ pub struct QueryVector {
     pub values: Vec<f32>,
 }
 
-/// The dense leg of one corpus database.
-#[derive(Debug)]
+/// The dense leg.
+#[derive(Debug, Default)]
 pub(crate) struct Dense {
-    corpus: PgPool,
-    counts: Mutex<HashMap<(OrgId, String), (Counts, Instant)>>,
+    /// By organization, database and model.
+    counts: Mutex<HashMap<(OrgId, Arc<str>, String), (Counts, Instant)>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,13 +82,10 @@ impl Plan {
 }
 
 impl Dense {
-    pub(crate) fn new(corpus: PgPool) -> Self {
-        Self { corpus, counts: Mutex::default() }
-    }
-
     /// The `pool` nearest passages of the library and of the chat uploads `files`, nearest first.
     pub(crate) async fn search(
         &self,
+        corpus: &CorpusPool,
         org: OrgId,
         query: &QueryVector,
         files: &[Uuid],
@@ -95,10 +93,10 @@ impl Dense {
     ) -> Result<Vec<Near>, sqlx::Error> {
         let vector = Vector::from(query.values.clone());
         let limit = i64::try_from(pool).unwrap_or(i64::MAX);
-        let counts = self.counts(org, query).await?;
+        let counts = self.counts(corpus, org, query).await?;
         let mut near = match Plan::choose(counts, limit) {
             _ if counts.mine == 0 => Vec::new(),
-            Plan::Compare => store::near_by_comparing(&self.corpus, org, &vector, &query.model, limit).await?,
+            Plan::Compare => store::near_by_comparing(corpus.pool(), org, &vector, &query.model, limit).await?,
             Plan::Graph => {
                 let search = GraphSearch {
                     org,
@@ -109,19 +107,19 @@ impl Dense {
                     effort: EFFORT.max(u32::try_from(pool).unwrap_or(u32::MAX)),
                     most_visits: MOST_VISITS,
                 };
-                store::near_by_graph(&self.corpus, &search).await?
+                store::near_by_graph(corpus.pool(), &search).await?
             }
         };
         if !files.is_empty() {
-            near.extend(store::near_in_files(&self.corpus, org, files, &vector, &query.model, limit).await?);
+            near.extend(store::near_in_files(corpus.pool(), org, files, &vector, &query.model, limit).await?);
             near.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.id.cmp(&b.id)));
             near.truncate(pool);
         }
         Ok(near)
     }
 
-    async fn counts(&self, org: OrgId, query: &QueryVector) -> Result<Counts, sqlx::Error> {
-        let key = (org, query.model.clone());
+    async fn counts(&self, corpus: &CorpusPool, org: OrgId, query: &QueryVector) -> Result<Counts, sqlx::Error> {
+        let key = (org, corpus.identity().await?, query.model.clone());
         {
             let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((known, since)) = counts.get(&key)
@@ -132,9 +130,9 @@ impl Dense {
                 return Ok(*known);
             }
         }
-        let (mine, all) = store::counts(&self.corpus, org, &query.model, MOST_COUNTED).await?;
+        let (mine, all) = store::counts(corpus.pool(), org, &query.model, MOST_COUNTED).await?;
         let dimensions = u32::try_from(query.values.len()).unwrap_or(u32::MAX);
-        let graph = dimensions <= MAX_INDEXED_DIMENSIONS && store::graph_exists(&self.corpus, dimensions).await?;
+        let graph = dimensions <= MAX_INDEXED_DIMENSIONS && store::graph_exists(corpus.pool(), dimensions).await?;
         let fresh = Counts { mine, all, graph };
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.len() >= MOST_COUNTS {

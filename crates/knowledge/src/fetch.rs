@@ -6,7 +6,6 @@ use tale_core::{Code, Problem};
 use crate::Knowledge;
 use crate::contents::assembled;
 use crate::reach::Reach;
-use crate::search::corpus_problem;
 use crate::store::{corpus, search as store};
 
 /// Longest stretch of text that one call reads, in Unicode scalar values.
@@ -51,8 +50,10 @@ impl Knowledge {
         };
         let visible = store::visible(self.app(), reach.org(), &[file.0], &reach.upload_ids()).await?;
         let source = visible.into_iter().next().ok_or_else(missing)?;
-        let mut conn = self.corpus().acquire().await.map_err(corpus_problem)?;
-        let row = corpus::get(&mut conn, reach.org(), file).await.map_err(corpus_problem)?.ok_or_else(missing)?;
+        let corpus = self.corpus_of(reach.org()).await?;
+        let mut conn = corpus.acquire().await?;
+        let row = corpus::get(&mut conn, reach.org(), file).await.map_err(|error| corpus.problem(error))?;
+        let row = row.ok_or_else(missing)?;
         let total_length = u64::try_from(row.text_length).unwrap_or_default();
         let end = offset.saturating_add(limit.clamp(1, MAX_FETCH_CHARS)).min(total_length);
         let text = assembled(&mut conn, reach.org(), file, offset, end.saturating_sub(offset)).await?;

@@ -306,7 +306,7 @@ impl Knowledge {
             .filter(|_| row.purpose == Purpose::Chat && row.state == "stored" && row.searchable)
             .ok_or_else(file_not_found)?;
         let limit = limit.clamp(1, MAX_TEXT_CHARS);
-        let mut conn = self.corpus().acquire().await?;
+        let mut conn = self.corpus_of(caller.org).await?.acquire().await?;
         let text =
             assembled(&mut conn, caller.org, id, offset.min(total), limit.min(total.saturating_sub(offset))).await?;
         Ok(part_of(text, offset, limit, total))

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tale_blobs::BlobKey;
-use tale_core::Actor;
 use tale_core::ids::{FileId, OrgId};
+use tale_core::{Actor, Problem};
 use tale_jobs::{Job, JobError, Lease};
 
 use crate::Knowledge;
@@ -54,7 +54,7 @@ pub struct Swept {
 #[derive(Debug, thiserror::Error)]
 enum PurgeError {
     #[error("the passages could not be removed")]
-    Passages(#[source] sqlx::Error),
+    Passages(#[source] Problem),
     #[error("the stored name is not one of ours")]
     Key(#[source] tale_blobs::InvalidKey),
     #[error("the bytes could not be removed")]

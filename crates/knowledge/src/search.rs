@@ -2,14 +2,14 @@
 //! (spec 60, section 8).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::time::Duration;
 
 use sqlx::PgPool;
+use tale_core::Problem;
 use tale_core::ids::{ChunkId, DocumentId, FileId, OrgId, ThreadId};
 use tale_core::limits::MAX_QUERY_CHARS;
-use tale_core::{Code, Problem};
 use uuid::Uuid;
 
+use crate::corpora::{Corpora, CorpusPool};
 use crate::dense::{Dense, QueryVector};
 use crate::fusion::{Fused, fuse};
 use crate::keyword::{Keyword, KeywordError};
@@ -133,11 +133,11 @@ const MAX_UPLOADS: i64 = 500;
 /// Passages read beyond the limit, in case some are repetitions or just gone.
 const SPARE: usize = 4;
 
-/// Searches one deployment's corpus.
+/// Searches the corpora of one deployment.
 #[derive(Debug)]
 pub struct Searcher {
     app: PgPool,
-    corpus: PgPool,
+    corpora: Corpora,
     keyword: Keyword,
     dense: Dense,
 }
@@ -146,10 +146,10 @@ pub struct Searcher {
 type Candidate = (Uuid, Uuid);
 
 impl Searcher {
-    /// A searcher over the corpus behind `corpus` whose visibility is decided in `app`.
+    /// A searcher over `corpora` whose visibility is decided in `app`.
     #[must_use]
-    pub fn new(app: PgPool, corpus: PgPool, keyword: Keyword) -> Self {
-        Self { app, dense: Dense::new(corpus.clone()), corpus, keyword }
+    pub fn new(app: PgPool, corpora: Corpora, keyword: Keyword) -> Self {
+        Self { app, corpora, keyword, dense: Dense::default() }
     }
 
     /// The keyword indexes, for the task that follows changes.
@@ -165,8 +165,8 @@ impl Searcher {
     /// reader cannot see neither takes a place nor shows by a gap.
     ///
     /// # Errors
-    /// `INVALID_BODY` for a query that is empty or too long; `KNOWLEDGE_UNAVAILABLE` when the corpus
-    /// cannot be read; the database's faults.
+    /// `INVALID_BODY` for a query that is empty or too long; `KNOWLEDGE_UNAVAILABLE` and
+    /// `KNOWLEDGE_MISCONFIGURED` when the organization's corpus cannot be read; the database's faults.
     pub async fn search(
         &self,
         reach: &Reach,
@@ -181,16 +181,21 @@ impl Searcher {
             return Ok(SearchResponse { hits: Vec::new(), diagnostics });
         }
         let org = reach.org();
+        let corpus = self.corpora.of(org).await?;
         let uploads = reach.upload_ids();
-        let (keyword, dense) = tokio::join!(self.keyword.search(org, query, &uploads, pool), async {
+        let (keyword, dense) = tokio::join!(self.keyword.search(org, &corpus, query, &uploads, pool), async {
             match vector {
-                Some(vector) => self.dense.search(org, vector, &uploads, pool).await.map(Some),
+                Some(vector) => self.dense.search(&corpus, org, vector, &uploads, pool).await.map(Some),
                 None => Ok(None),
             }
         });
         let mut diagnostics = Diagnostics { bm25: true, dense: vector.is_some(), ..Diagnostics::default() };
         let keyword = match keyword {
             Ok(found) => found,
+            // not one leg less, but nothing to search in
+            Err(KeywordError::NoCorpus(problem)) => return Err(problem),
+            Err(KeywordError::Database(error)) => return Err(corpus.problem(error)),
+            Err(KeywordError::Away) => return Err(corpus.problem(sqlx::Error::PoolTimedOut)),
             Err(error) => {
                 if !matches!(error, KeywordError::Building) {
                     tracing::warn!(%org, error = &error as &dyn std::error::Error, "the keyword leg could not serve");
@@ -199,7 +204,7 @@ impl Searcher {
                 Vec::new()
             }
         };
-        let mut dense = dense.map_err(corpus_problem)?.unwrap_or_default();
+        let mut dense = dense.map_err(|error| corpus.problem(error))?.unwrap_or_default();
         if let Some(floor) = request.min_similarity {
             dense.retain(|near| near.similarity >= f64::from(floor));
         }
@@ -210,7 +215,7 @@ impl Searcher {
             fuse(&keyword, &dense).iter().take(limit + SPARE).map(|candidate| candidate.id).collect()
         };
         let files = keyword.iter().map(|found| found.file).chain(dense.iter().map(|near| near.file_id));
-        let (visible, mut bodies) = tokio::try_join!(self.visible(reach, files), self.bodies(org, &likely))?;
+        let (visible, mut bodies) = tokio::try_join!(self.visible(reach, files), bodies_of(&corpus, org, &likely))?;
         let scores: HashMap<Candidate, f32> =
             keyword.iter().map(|found| ((found.chunk, found.file), found.score)).collect();
         let similarities: HashMap<Candidate, f64> =
@@ -227,7 +232,7 @@ impl Searcher {
         let fused = fuse(&keyword, &dense);
         diagnostics.admitted = fused.len();
 
-        let hits = self.first_distinct(org, &fused, limit, &mut bodies).await?;
+        let hits = first_distinct(&corpus, org, &fused, limit, &mut bodies).await?;
         let hits = hits
             .into_iter()
             .filter_map(|(fused, body)| {
@@ -276,44 +281,43 @@ impl Searcher {
         let rows = store::visible(&self.app, reach.org(), &files, &reach.upload_ids()).await?;
         Ok(rows.into_iter().map(|row| (row.file_id.0, row)).collect())
     }
+}
 
-    /// The passages `ids` by their id.
-    async fn bodies(&self, org: OrgId, ids: &[Uuid]) -> Result<HashMap<Uuid, Body>, Problem> {
-        if ids.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let rows = store::bodies(&self.corpus, org, ids).await.map_err(corpus_problem)?;
-        Ok(rows.into_iter().map(|body| (body.id.0, body)).collect())
+/// The passages `ids` by their id.
+async fn bodies_of(corpus: &CorpusPool, org: OrgId, ids: &[Uuid]) -> Result<HashMap<Uuid, Body>, Problem> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
     }
+    let rows = store::bodies(corpus.pool(), org, ids).await.map_err(|error| corpus.problem(error))?;
+    Ok(rows.into_iter().map(|body| (body.id.0, body)).collect())
+}
 
-    /// The first `limit` different texts in the fused order. What is not among `bodies` is read; a
-    /// passage that was deleted or rewritten since its leg answered is left out.
-    async fn first_distinct(
-        &self,
-        org: OrgId,
-        fused: &[Fused<Candidate>],
-        limit: usize,
-        bodies: &mut HashMap<Uuid, Body>,
-    ) -> Result<Vec<(Fused<Candidate>, Body)>, Problem> {
-        let mut hits = Vec::with_capacity(limit);
-        let mut seen = HashSet::new();
-        let mut asked: HashSet<Uuid> = bodies.keys().copied().collect();
-        let mut rest = fused;
-        while hits.len() < limit && !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(limit - hits.len()));
-            rest = later;
-            let missing: Vec<Uuid> =
-                now.iter().map(|candidate| candidate.id.0).filter(|id| asked.insert(*id)).collect();
-            bodies.extend(self.bodies(org, &missing).await?);
-            for candidate in now {
-                let Some(body) = bodies.remove(&candidate.id.0) else { continue };
-                if seen.insert(body.body.clone()) {
-                    hits.push((*candidate, body));
-                }
+/// The first `limit` different texts in the fused order. What is not among `bodies` is read; a
+/// passage that was deleted or rewritten since its leg answered is left out.
+async fn first_distinct(
+    corpus: &CorpusPool,
+    org: OrgId,
+    fused: &[Fused<Candidate>],
+    limit: usize,
+    bodies: &mut HashMap<Uuid, Body>,
+) -> Result<Vec<(Fused<Candidate>, Body)>, Problem> {
+    let mut hits = Vec::with_capacity(limit);
+    let mut seen = HashSet::new();
+    let mut asked: HashSet<Uuid> = bodies.keys().copied().collect();
+    let mut rest = fused;
+    while hits.len() < limit && !rest.is_empty() {
+        let (now, later) = rest.split_at(rest.len().min(limit - hits.len()));
+        rest = later;
+        let missing: Vec<Uuid> = now.iter().map(|candidate| candidate.id.0).filter(|id| asked.insert(*id)).collect();
+        bodies.extend(bodies_of(corpus, org, &missing).await?);
+        for candidate in now {
+            let Some(body) = bodies.remove(&candidate.id.0) else { continue };
+            if seen.insert(body.body.clone()) {
+                hits.push((*candidate, body));
             }
         }
-        Ok(hits)
     }
+    Ok(hits)
 }
 
 /// The query without surrounding white space, if it has an acceptable length.
@@ -326,20 +330,4 @@ pub(crate) fn checked_query(query: &str) -> Result<&str, Problem> {
         return Err(Problem::invalid_field("query", "must be at most 2,000 characters"));
     }
     Ok(query)
-}
-
-/// The corpus may be a database of its own: when it cannot be reached, that has its own code.
-pub(crate) fn corpus_problem(error: sqlx::Error) -> Problem {
-    let problem = Problem::from(error);
-    if problem.code != Code::DatabaseUnavailable {
-        return problem;
-    }
-    Problem {
-        source: problem.source,
-        ..Problem::new(
-            Code::KnowledgeUnavailable,
-            "The knowledge database cannot be reached right now. Try again in a moment.",
-        )
-        .retry_after(Duration::from_secs(5))
-    }
 }

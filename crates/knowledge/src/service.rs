@@ -13,6 +13,7 @@ use tale_extract::ExtractProgram;
 use tale_jobs::WorkerBuilder;
 
 use crate::attachments::UploadSettled;
+use crate::corpora::{Corpora, CorpusPool};
 use crate::dense;
 use crate::embedder::{Embedder, EmbeddingModel};
 use crate::indexing::{self, EmbedFile, IndexFile, Watch};
@@ -32,8 +33,8 @@ const WATCH_EVERY: Duration = Duration::from_secs(5 * 60);
 pub struct KnowledgeParts {
     /// The operational database.
     pub app: PgPool,
-    /// The corpus database.
-    pub corpus: PgPool,
+    /// The corpus databases.
+    pub corpora: Corpora,
     /// Stored bytes.
     pub blobs: Blobs,
     /// Makes vectors.
@@ -54,7 +55,7 @@ pub struct Knowledge(Arc<Inner>);
 
 struct Inner {
     app: PgPool,
-    corpus: PgPool,
+    corpora: Corpora,
     blobs: Blobs,
     embedder: Arc<dyn Embedder>,
     searcher: Searcher,
@@ -76,9 +77,9 @@ impl Knowledge {
     #[must_use]
     pub fn new(parts: KnowledgeParts) -> Self {
         Self(Arc::new(Inner {
-            searcher: Searcher::new(parts.app.clone(), parts.corpus.clone(), parts.keyword),
+            searcher: Searcher::new(parts.app.clone(), parts.corpora.clone(), parts.keyword),
             app: parts.app,
-            corpus: parts.corpus,
+            corpora: parts.corpora,
             blobs: parts.blobs,
             embedder: parts.embedder,
             clock: parts.clock,
@@ -126,12 +127,13 @@ impl Knowledge {
         self.0.embedder.model(org).await
     }
 
-    /// The width of the vectors in the corpus database, once one is fixed (EMB-3).
+    /// The width of the vectors in the organization's corpus database, once one is fixed (EMB-3).
     ///
     /// # Errors
-    /// The database's trouble.
-    pub async fn corpus_width(&self) -> Result<Option<u32>, Problem> {
-        let mut conn = self.corpus().acquire().await?;
+    /// The databases' trouble.
+    pub async fn corpus_width(&self, org: OrgId) -> Result<Option<u32>, Problem> {
+        let corpus = self.corpus_of(org).await?;
+        let mut conn = corpus.acquire().await?;
         Ok(corpus::width(&mut conn).await?.and_then(|width| u32::try_from(width).ok()))
     }
 
@@ -147,7 +149,7 @@ impl Knowledge {
         org: OrgId,
         model: &EmbeddingModel,
     ) -> Result<usize, Problem> {
-        if let Some(width) = self.corpus_width().await?
+        if let Some(width) = self.corpus_width(org).await?
             && width != model.dimensions
         {
             return Err(Problem::new(
@@ -159,7 +161,7 @@ impl Knowledge {
             )
             .with_data(serde_json::json!({ "stored": width, "requested": model.dimensions })));
         }
-        dense::ensure_index(self.corpus(), model.dimensions).await?;
+        dense::ensure_index(self.corpus_of(org).await?.pool(), model.dimensions).await?;
         let waiting = files::take_unembedded(&mut *conn, org, &model.stamp(), self.clock().now()).await?;
         for file in &waiting {
             indexing::enqueue_embed(&mut *conn, org, *file).await?;
@@ -190,12 +192,12 @@ impl Knowledge {
         Ok(CorpusCounts { documents: count(documents), embedded: count(embedded), waiting: count(waiting) })
     }
 
-    /// Asks the knowledge database for a sign of life.
+    /// Asks the deployment's knowledge database for a sign of life.
     ///
     /// # Errors
     /// When it does not answer.
     pub async fn ping(&self) -> Result<(), Problem> {
-        corpus::ping(self.corpus()).await?;
+        corpus::ping(self.corpora().deployment().pool()).await?;
         Ok(())
     }
 
@@ -217,8 +219,13 @@ impl Knowledge {
         &self.0.app
     }
 
-    pub(crate) fn corpus(&self) -> &PgPool {
-        &self.0.corpus
+    pub(crate) fn corpora(&self) -> &Corpora {
+        &self.0.corpora
+    }
+
+    /// The database of the organization's passages, for this request or this job.
+    pub(crate) async fn corpus_of(&self, org: OrgId) -> Result<CorpusPool, Problem> {
+        self.0.corpora.of(org).await
     }
 
     pub(crate) fn blobs(&self) -> &Blobs {

@@ -5,6 +5,7 @@ use sqlx::PgPool;
 use tale_db::migrate::{self, MigrateError};
 use tale_db::pools::{self, PoolConfig, PoolError, START_PATIENCE};
 use tale_env::DatabaseSettings;
+use tale_knowledge::corpora::{FOREIGN_POOL_MAX, OPEN_MAX};
 
 /// Connections besides the operational pool: live hints, the job queue's listener, and the migrator at the
 /// start or, after it, the feed of ended sessions.
@@ -46,7 +47,9 @@ pub(crate) async fn open(settings: &DatabaseSettings, private: bool) -> Result<(
         tracing::info!(
             operational = settings.app_pool_max + OPERATIONAL_EXTRA,
             knowledge = settings.knowledge_pool_max + KNOWLEDGE_EXTRA,
-            "this process holds at most so many connections to each database; count every replica, twice during a rollout"
+            organization = FOREIGN_POOL_MAX.min(settings.knowledge_pool_max) + 1,
+            organizations = OPEN_MAX,
+            "this process holds at most so many connections to each database, and to those of organizations, of which it opens so many at a time; count every replica, twice during a rollout"
         );
     }
     Ok((operational, knowledge))

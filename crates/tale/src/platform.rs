@@ -33,6 +33,7 @@ use tale_http::web::WebFiles;
 use tale_http::{App, AppParts};
 use tale_identity::{Identity, IdentityConfig};
 use tale_jobs::Worker;
+use tale_knowledge::corpora::{Corpora, OwnDatabases};
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{Models, ModelsConfig, WireLimits};
@@ -247,9 +248,19 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         tasks.spawn(await_store(blobs.clone(), stop.clone()));
     }
     let extract = tale_extract::ExtractProgram::this_binary().map_err(StartError::other)?;
+    let corpora = Corpora::new(
+        corpus.clone(),
+        OwnDatabases {
+            app: app_db.clone(),
+            files,
+            policy: object_store::host_policy(&settings),
+            ca_file: settings.database.ca_file.clone(),
+            pool_max: settings.database.knowledge_pool_max,
+        },
+    );
     let keyword = Keyword::new(KeywordParts {
         app: app_db.clone(),
-        corpus: corpus.clone(),
+        corpora: corpora.clone(),
         data_dir: parts.data_dir.clone(),
         clock: clock.clone(),
         repair: RepairPolicy {
@@ -259,7 +270,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     });
     let knowledge = Knowledge::new(KnowledgeParts {
         app: app_db.clone(),
-        corpus: corpus.clone(),
+        corpora: corpora.clone(),
         blobs: blobs.clone(),
         embedder: Arc::new(ModelEmbedder(models.clone())),
         keyword: keyword.clone(),
@@ -336,7 +347,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         metrics_token: settings.metrics_token.clone(),
         outlets: web_tier::outlets(settings.analytics.clone(), parts.browsers, clock),
         database: app_db.clone(),
-        corpus: corpus.clone(),
+        corpus,
         stopping: stopping.clone(),
     });
     if doors && let Some(notice) = identity.setup_notice().await.map_err(StartError::other)? {
@@ -413,7 +424,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let rest = async {
         gateway.settled().await;
         tasks.wait().await;
-        tokio::join!(app_db.close(), corpus.close());
+        tokio::join!(app_db.close(), corpora.close());
     };
     if tokio::time::timeout(LAST_STEPS, rest).await.is_err() {
         tracing::warn!(

@@ -19,6 +19,7 @@ use tale_core::{Actor, Code, Problem};
 use tale_extract::ExtractProgram;
 use tale_governance::policies::Policies;
 use tale_identity::{Caller, Identity, IdentityConfig, Role, Via};
+use tale_knowledge::corpora::Corpora;
 use tale_knowledge::documents::NewContent;
 use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose as EmbedPurpose};
 use tale_knowledge::files::{NewUpload, Purpose};
@@ -102,14 +103,14 @@ pub async fn world() -> World {
     .unwrap();
     let keyword = Keyword::new(KeywordParts {
         app: db.app.clone(),
-        corpus: db.knowledge.clone(),
+        corpora: Corpora::deployment_only(db.knowledge.clone()),
         data_dir: folder.path().to_owned(),
         clock: clock.clone(),
         repair: RepairPolicy::default(),
     });
     let knowledge = Knowledge::new(KnowledgeParts {
         app: db.app.clone(),
-        corpus: db.knowledge.clone(),
+        corpora: Corpora::deployment_only(db.knowledge.clone()),
         blobs,
         embedder: Arc::new(NoEmbedder),
         keyword: keyword.clone(),

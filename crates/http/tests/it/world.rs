@@ -22,6 +22,7 @@ use tale_http::web::WebFiles;
 use tale_http::{App, AppParts};
 use tale_identity::password::HashCost;
 use tale_identity::{Identity, IdentityConfig};
+use tale_knowledge::corpora::{Corpora, OwnDatabases};
 use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose};
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
@@ -118,7 +119,8 @@ impl World {
         blobs.ensure_bucket().await.unwrap();
         let files = ConfigStore::new(&folder.path().join("config"), AgeKeys::load(None, None).unwrap());
         let policies = Policies::new(db.app.clone(), clock.clone(), files.clone());
-        let organizations = Organizations::new(files, HostPolicy::PrivateAllowed, Arc::new(SystemClock)).unwrap();
+        let organizations =
+            Organizations::new(files.clone(), HostPolicy::PrivateAllowed, Arc::new(SystemClock)).unwrap();
         let blobs = blobs.with_organizations(organizations);
         let cost = HashCost { memory_kib: 64, passes: 1, lanes: 1, concurrent: 4, waiting: 64 };
         let identity =
@@ -136,14 +138,22 @@ impl World {
         .unwrap();
         // The child that opens files is the program itself; no test of the doors opens one.
         let extract = ExtractProgram::this_binary().unwrap();
+        let own = OwnDatabases {
+            app: db.app.clone(),
+            files,
+            policy: HostPolicy::PrivateAllowed,
+            ca_file: None,
+            pool_max: 10,
+        };
+        let corpora = Corpora::new(db.knowledge.clone(), own);
         let knowledge = Knowledge::new(KnowledgeParts {
             app: db.app.clone(),
-            corpus: db.knowledge.clone(),
+            corpora: corpora.clone(),
             blobs: blobs.clone(),
             embedder: Arc::new(NoEmbedding),
             keyword: Keyword::new(KeywordParts {
                 app: db.app.clone(),
-                corpus: db.knowledge.clone(),
+                corpora,
                 data_dir: folder.path().to_owned(),
                 clock: clock.clone(),
                 repair: RepairPolicy::default(),

@@ -13,6 +13,7 @@ use tale_jobs::{Backoff, EnqueueOptions, Failure, Job, JobError, Lease};
 
 use super::{NOT_CONFIGURED, NOT_CONFIGURED_CODE, PER_ORGANIZATION};
 use crate::changes;
+use crate::corpora::CorpusPool;
 use crate::embedder::{EmbedFailure, EmbeddingModel, Purpose};
 use crate::files::IndexStatus;
 use crate::store::{corpus, files};
@@ -70,7 +71,7 @@ impl Job for EmbedFile {
                 message: "The embedding provider asks to wait.".into(),
                 after: Some(after),
             }),
-            Err(EmbedRunError::Settings(problem)) => Err(problem.into()),
+            Err(EmbedRunError::Ours(problem)) => Err(problem.into()),
             Err(EmbedRunError::Store(error)) => Err(error.into()),
             Err(error) => {
                 tracing::warn!(org.id = %self.org, file.id = %self.file, error = %super::chain(&error), "could not embed a file");
@@ -103,9 +104,9 @@ pub enum EmbedRunError {
     /// The provider asks to wait longer than it makes sense to hold a worker's place.
     #[error("the embedding provider asks to wait")]
     Later(Duration),
-    /// Our own settings could not be read.
-    #[error("the embedding settings could not be read")]
-    Settings(#[source] Problem),
+    /// Our own settings could not be read, or the organization has no corpus right now.
+    #[error("{}", .0.message)]
+    Ours(Problem),
     /// Our own databases failed.
     #[error("the vectors could not be stored")]
     Store(#[source] sqlx::Error),
@@ -117,6 +118,12 @@ pub enum EmbedRunError {
 impl From<sqlx::Error> for EmbedRunError {
     fn from(error: sqlx::Error) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<Problem> for EmbedRunError {
+    fn from(problem: Problem) -> Self {
+        Self::Ours(problem)
     }
 }
 
@@ -137,7 +144,7 @@ impl Knowledge {
             return Ok(());
         };
         drop(conn);
-        let config = self.embedder().model(org).await.map_err(EmbedRunError::Settings)?;
+        let config = self.embedder().model(org).await.map_err(EmbedRunError::Ours)?;
         let Some(config) = config else {
             return self.note(org, file, IndexStatus::Completed, NOT_CONFIGURED_CODE, NOT_CONFIGURED).await;
         };
@@ -147,7 +154,8 @@ impl Knowledge {
         }
         let payer = self.payer_of(org, file).await?;
         match self.embed_passages(org, (file, &payer), &config, &stamp, &keep).await {
-            Ok(()) => {
+            Ok(corpus) => {
+                self.still_in(org, &corpus).await?;
                 let mut tx = self.app().begin().await?;
                 files::embedded(&mut tx, org, file, &stamp, self.clock().now()).await?;
                 changes::hint_file(&mut tx, org, file).await?;
@@ -169,12 +177,13 @@ impl Knowledge {
         config: &EmbeddingModel,
         stamp: &str,
         keep: &K,
-    ) -> Result<(), EmbedRunError>
+    ) -> Result<CorpusPool, EmbedRunError>
     where
         K: Fn() -> F + Send + Sync,
         F: Future<Output = Result<(), JobError>> + Send,
     {
-        let mut conn = self.corpus().acquire().await?;
+        let corpus = self.corpus_of(org).await?;
+        let mut conn = corpus.acquire().await?;
         let wanted = i32::try_from(config.dimensions).unwrap_or(i32::MAX);
         let pinned = corpus::pin_width(&mut conn, wanted).await?;
         if pinned != wanted {
@@ -182,15 +191,15 @@ impl Knowledge {
                 "The knowledge database holds vectors of width {pinned}, the chosen embedding model makes {wanted}. Choose a model of width {pinned}."
             )));
         }
-        dense::ensure_index(self.corpus(), config.dimensions).await?;
+        dense::ensure_index(corpus.pool(), config.dimensions).await?;
         let (waiting, total) = corpus::unembedded_count(&mut conn, org, file, stamp).await?;
         drop(conn);
         let (mut done, mut after, mut hinted) = (total - waiting, -1, 0);
         loop {
-            let mut conn = self.corpus().acquire().await?;
+            let mut conn = corpus.acquire().await?;
             let batch = corpus::unembedded(&mut conn, org, file, stamp, after, BATCH).await?;
             drop(conn);
-            let Some(last) = batch.last().map(|(_, ordinal, _, _)| *ordinal) else { return Ok(()) };
+            let Some(last) = batch.last().map(|(_, ordinal, _, _)| *ordinal) else { return Ok(corpus) };
             let texts: Vec<String> = batch
                 .iter()
                 .map(
@@ -205,7 +214,7 @@ impl Knowledge {
             }
             let ids: Vec<uuid::Uuid> = batch.iter().map(|(id, ..)| id.0).collect();
             let vectors: Vec<Vector> = vectors.into_iter().map(Vector::from).collect();
-            let mut tx = self.corpus().begin().await?;
+            let mut tx = corpus.begin().await?;
             corpus::set_vectors(&mut tx, org, file, stamp, &ids, &vectors).await?;
             tx.commit().await?;
             after = last;

@@ -15,6 +15,7 @@ use tale_jobs::{Backoff, EnqueueOptions, Failure, Job, JobError, Lease};
 use super::{NOT_CONFIGURED, NOT_CONFIGURED_CODE, PER_ORGANIZATION, TEMP_PREFIX, chunk_id, enqueue_embed};
 use crate::Knowledge;
 use crate::changes;
+use crate::corpora::CorpusPool;
 use crate::documents::title_of;
 use crate::embedder::EmbeddingModel;
 use crate::files::{IndexStatus, Purpose};
@@ -58,6 +59,7 @@ impl Job for IndexFile {
 
     async fn run(&self, knowledge: &Knowledge, lease: &Lease) -> Result<(), JobError> {
         let started = Instant::now();
+        let mut away = None;
         let error = match knowledge.index_file(self.org, self.file, super::renewed(lease)).await {
             Ok(()) => {
                 crate::metrics::INGESTION.observe(started.elapsed());
@@ -74,6 +76,7 @@ impl Job for IndexFile {
             }
             Err(ReadError::Away(problem)) => {
                 tracing::info!(org.id = %self.org, file.id = %self.file, code = problem.code.text(), "a file waits to be indexed: {}", problem.message);
+                away = Some(Problem::new(problem.code, problem.message.clone()));
                 problem.into()
             }
             Err(error) => {
@@ -86,7 +89,7 @@ impl Job for IndexFile {
             }
         };
         if !matches!(error, JobError::LeaseLost) {
-            knowledge.await_retry(self.org, self.file).await?;
+            knowledge.await_retry(self.org, self.file, away.as_ref()).await?;
         }
         Err(error)
     }
@@ -141,9 +144,11 @@ impl From<BlobError> for ReadError {
 impl From<Problem> for ReadError {
     fn from(problem: Problem) -> Self {
         match problem.code {
-            Code::DatabaseUnavailable | Code::ObjectStoreUnavailable | Code::ObjectStoreMisconfigured => {
-                Self::Away(problem)
-            }
+            Code::DatabaseUnavailable
+            | Code::KnowledgeUnavailable
+            | Code::KnowledgeMisconfigured
+            | Code::ObjectStoreUnavailable
+            | Code::ObjectStoreMisconfigured => Self::Away(problem),
             _ => Self::Failed(problem.into()),
         }
     }
@@ -175,6 +180,8 @@ pub(super) struct Source {
 
 /// What a run stored.
 struct Stored {
+    /// Where.
+    corpus: CorpusPool,
     count: i32,
     text_length: i64,
 }
@@ -195,6 +202,8 @@ impl Knowledge {
             // An earlier run may have stored passages after the file was removed, and ended there.
             return Ok(self.forget_if_removed(org, file).await?);
         };
+        // Nothing is fetched or paid for that could not be stored.
+        self.corpus_of(org).await?;
         let bytes = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(self.temp_dir())?;
         let content_hash = self.download(&source, bytes.path(), &keep).await?;
         let stored = match media::recording_type(&source.row.file_name).filter(|_| source.row.purpose == Purpose::Chat)
@@ -248,7 +257,8 @@ impl Knowledge {
         F: Future<Output = Result<(), JobError>> + Send,
     {
         let (org, file) = (source.org, source.file);
-        let mut conn = self.corpus().acquire().await?;
+        let corpus = self.corpus_of(org).await?;
+        let mut conn = corpus.acquire().await?;
         let prior = corpus::get(&mut conn, org, file).await?;
         let same = prior.as_ref().is_some_and(|prior| {
             prior.content_hash.as_deref() == Some(content_hash) && prior.chunker_version == CHUNKER_VERSION
@@ -256,7 +266,8 @@ impl Knowledge {
         let searchable = same && prior.as_ref().is_some_and(|prior| prior.status == "completed");
         if let Some(prior) = prior.as_ref().filter(|prior| searchable && prior.title == source.title) {
             // Everything is stored: only the last step of an earlier run is missing.
-            return Ok(Stored { count: prior.chunks_count, text_length: prior.text_length });
+            let (count, text_length) = (prior.chunks_count, prior.text_length);
+            return Ok(Stored { corpus, count, text_length });
         }
         // What an earlier run under the same title stored is there as this one would store it. Another
         // model may hear a recording differently.
@@ -270,7 +281,7 @@ impl Knowledge {
         drop(conn);
         if prior.is_some() && !same {
             // Other bytes, or another chunker: nothing of the old passages may be shown again.
-            self.remove_passages(org, file).await?;
+            remove_from(&corpus, org, file).await?;
         }
         let library = source.row.purpose == Purpose::Document;
         let mut stream = ChunkStream::open(self.extract_program(), path, kind, &source.title)?;
@@ -290,7 +301,7 @@ impl Knowledge {
             let first = count;
             count += i32::try_from(slice.ids.len()).unwrap_or(i32::MAX);
             let text_length = i64::try_from(stream.chars()).unwrap_or(i64::MAX);
-            let mut tx = self.corpus().begin().await?;
+            let mut tx = corpus.begin().await?;
             let mut whole = false;
             if first == 0 {
                 let with = Beginning {
@@ -318,7 +329,7 @@ impl Knowledge {
             }
             tx.commit().await?;
             if ended {
-                return Ok(Stored { count, text_length });
+                return Ok(Stored { corpus, count, text_length });
             }
             keep().await.map_err(ReadError::Stopped)?;
             if self.clock().now_ms() - told >= TOLD_EVERY_MS {
@@ -335,11 +346,12 @@ impl Knowledge {
         let stamp = model.as_ref().map(EmbeddingModel::stamp);
         let has_vectors = match &stamp {
             Some(stamp) => {
-                let mut conn = self.corpus().acquire().await?;
+                let mut conn = stored.corpus.acquire().await?;
                 corpus::unembedded_count(&mut conn, org, file, stamp).await?.0 == 0
             }
             None => false,
         };
+        self.still_in(org, &stored.corpus).await?;
         let missing = stamp.is_none();
         let mut tx = self.app().begin().await?;
         let completed = files::Completed {
@@ -390,10 +402,10 @@ impl Knowledge {
         Ok(())
     }
 
-    /// Shows the file as queued again: its job waits for another run.
-    async fn await_retry(&self, org: OrgId, file: FileId) -> Result<(), sqlx::Error> {
+    /// Shows the file as queued again: its job waits for another run, because of `away` if something is.
+    async fn await_retry(&self, org: OrgId, file: FileId, away: Option<&Problem>) -> Result<(), sqlx::Error> {
         let mut tx = self.app().begin().await?;
-        files::await_retry(&mut tx, org, file, self.clock().now()).await?;
+        files::await_retry(&mut tx, org, file, away, self.clock().now()).await?;
         changes::hint_file(&mut tx, org, file).await?;
         tx.commit().await
     }
@@ -424,19 +436,38 @@ impl Knowledge {
 
     /// Removes what was stored of a file that was removed while it was read: whoever removed it found
     /// nothing, or not all of it. The two databases share no transaction, so the last one looks back.
-    async fn forget_if_removed(&self, org: OrgId, file: FileId) -> Result<(), sqlx::Error> {
+    async fn forget_if_removed(&self, org: OrgId, file: FileId) -> Result<(), Problem> {
         let held = files::is_stored(&mut *self.app().acquire().await?, org, file).await?;
         if held { Ok(()) } else { self.remove_passages(org, file).await }
     }
 
     /// Removes every passage of a file from the corpus and from the keyword leg.
-    pub(crate) async fn remove_passages(&self, org: OrgId, file: FileId) -> Result<(), sqlx::Error> {
-        let mut tx = self.corpus().begin().await?;
+    pub(crate) async fn remove_passages(&self, org: OrgId, file: FileId) -> Result<(), Problem> {
+        remove_from(&self.corpus_of(org).await?, org, file).await
+    }
+
+    /// Fails when the organization's passages belong into another database by now: what was written to
+    /// `corpus` must not count as stored.
+    pub(super) async fn still_in(&self, org: OrgId, corpus: &CorpusPool) -> Result<(), Problem> {
+        if self.corpus_of(org).await?.identity().await? == corpus.identity().await? {
+            return Ok(());
+        }
+        Err(Problem::new(
+            Code::KnowledgeUnavailable,
+            "The knowledge database of this organization was exchanged while the file was read. It is read again.",
+        ))
+    }
+}
+
+async fn remove_from(corpus: &CorpusPool, org: OrgId, file: FileId) -> Result<(), Problem> {
+    let mut tx = corpus.begin().await?;
+    let removed = async {
         if corpus::remove(&mut tx, org, file).await? {
             log_changes(&mut tx, org, &[Change::File(file)]).await?;
         }
         tx.commit().await
-    }
+    };
+    removed.await.map_err(|error| corpus.problem(error))
 }
 
 /// The entries of the keyword log for all passages of a file.

@@ -37,12 +37,15 @@ const LARGEST_MERGE: usize = 500_000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Checkpoint {
     schema: u32,
+    /// The database that the entries were read from.
+    database: String,
     snapshot: String,
 }
 
 /// An open generation.
 pub(crate) struct Generation {
     name: String,
+    database: String,
     files: Files,
     index: Index,
     reader: IndexReader,
@@ -51,14 +54,21 @@ pub(crate) struct Generation {
 
 impl Generation {
     /// Opens the generation `name`, with its checkpoint, after comparing all checksums if `verify`.
-    /// `None` when it is one of another schema version.
-    pub(crate) fn open(folder: &Path, name: String, verify: bool) -> Result<Option<(Self, String)>, KeywordError> {
+    /// `None` when it is one of another schema version or of another `database`.
+    pub(crate) fn open(
+        folder: &Path,
+        name: String,
+        database: &str,
+        verify: bool,
+    ) -> Result<Option<(Self, String)>, KeywordError> {
         let files = Files::open(&folder.join(&name))?;
         let mut index = Index::open(files.clone())?;
         let (expected, fields) = schema::schema();
         let checkpoint = checkpoint(&index)?;
-        let Some(checkpoint) = checkpoint.filter(|found| found.schema == schema::VERSION && index.schema() == expected)
-        else {
+        let ours = |found: &Checkpoint| {
+            found.schema == schema::VERSION && found.database == database && index.schema() == expected
+        };
+        let Some(checkpoint) = checkpoint.filter(ours) else {
             return Ok(None);
         };
         if verify {
@@ -66,7 +76,7 @@ impl Generation {
         }
         index.set_tokenizers(schema::tokenizers());
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Some((Self { name, files, index, reader, fields }, checkpoint.snapshot)))
+        Ok(Some((Self { name, database: checkpoint.database, files, index, reader, fields }, checkpoint.snapshot)))
     }
 
     /// The name of its folder, unique.
@@ -100,7 +110,7 @@ impl Generation {
 
     /// Starts a round of changes. `None` when another process is writing.
     pub(crate) fn writer(&self) -> Result<Option<Writer>, KeywordError> {
-        match Writer::new(&self.index, self.fields, WRITER_BYTES) {
+        match Writer::new(&self.index, &self.database, self.fields, WRITER_BYTES) {
             Err(KeywordError::Index(tantivy::TantivyError::LockFailure(..))) => Ok(None),
             other => other.map(Some),
         }
@@ -161,12 +171,13 @@ fn checkpoint(index: &Index) -> Result<Option<Checkpoint>, KeywordError> {
 /// Changes on their way into an index. Dropping it discards what was not committed.
 pub(crate) struct Writer {
     writer: IndexWriter,
+    database: String,
     fields: Fields,
     analyst: Analyst,
 }
 
 impl Writer {
-    fn new(index: &Index, fields: Fields, bytes: usize) -> Result<Self, KeywordError> {
+    fn new(index: &Index, database: &str, fields: Fields, bytes: usize) -> Result<Self, KeywordError> {
         let options = IndexWriterOptions::builder()
             .memory_budget_per_thread(bytes)
             .num_worker_threads(1)
@@ -177,7 +188,7 @@ impl Writer {
         policy.set_max_docs_before_merge(LARGEST_MERGE);
         policy.set_del_docs_ratio_before_merge(0.3);
         writer.set_merge_policy(Box::new(policy));
-        Ok(Self { writer, fields, analyst: Analyst::default() })
+        Ok(Self { writer, database: database.to_owned(), fields, analyst: Analyst::default() })
     }
 
     /// Removes every passage of `file`.
@@ -199,8 +210,9 @@ impl Writer {
 
     /// Makes the changes and the checkpoint durable, in one step.
     pub(crate) fn commit(&mut self, snapshot: &str) -> Result<(), KeywordError> {
-        let payload = serde_json::to_string(&Checkpoint { schema: schema::VERSION, snapshot: snapshot.to_owned() })
-            .map_err(io::Error::from)?;
+        let (database, snapshot) = (self.database.clone(), snapshot.to_owned());
+        let checkpoint = Checkpoint { schema: schema::VERSION, database, snapshot };
+        let payload = serde_json::to_string(&checkpoint).map_err(io::Error::from)?;
         let mut prepared = self.writer.prepare_commit()?;
         prepared.set_payload(&payload);
         prepared.commit()?;
@@ -225,8 +237,8 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Starts a generation. `None` when another process is building one.
-    pub(crate) fn start(folder: &Path) -> Result<Option<Self>, KeywordError> {
+    /// Starts a generation of the passages in `database`. `None` when another process is building one.
+    pub(crate) fn start(folder: &Path, database: &str) -> Result<Option<Self>, KeywordError> {
         fs::create_dir_all(folder)?;
         let Some(lock) = lock(folder)? else { return Ok(None) };
         sweep(folder, serving(folder).as_deref());
@@ -241,7 +253,7 @@ impl Build {
         };
         let mut index = Index::create(Files::open(&path)?, schema, settings)?;
         index.set_tokenizers(schema::tokenizers());
-        let writer = Some(Writer::new(&index, fields, BUILDER_BYTES)?);
+        let writer = Some(Writer::new(&index, database, fields, BUILDER_BYTES)?);
         Ok(Some(Self { folder: folder.to_owned(), name, published: false, index, writer, _lock: lock }))
     }
 
@@ -256,8 +268,9 @@ impl Build {
     pub(crate) fn publish(mut self, snapshot: &str) -> Result<String, KeywordError> {
         let Some(mut writer) = self.writer.take() else { return Err(KeywordError::Stopped) };
         writer.commit(snapshot)?;
+        let database = writer.database.clone();
         writer.finish()?;
-        self.pack()?;
+        self.pack(&database)?;
         let next = self.folder.join("CURRENT.next");
         let mut file = File::create(&next)?;
         file.write_all(self.name.as_bytes())?;
@@ -273,7 +286,7 @@ impl Build {
     }
 
     /// Merges what is left in several segments: every word of a query is looked up in each.
-    fn pack(&self) -> Result<(), KeywordError> {
+    fn pack(&self, database: &str) -> Result<(), KeywordError> {
         let segments = self.index.searchable_segment_metas()?;
         let small: Vec<_> = segments
             .iter()
@@ -282,7 +295,7 @@ impl Build {
             .collect();
         if small.len() > 1 {
             let (_, fields) = schema::schema();
-            let mut writer = Writer::new(&self.index, fields, WRITER_BYTES)?;
+            let mut writer = Writer::new(&self.index, database, fields, WRITER_BYTES)?;
             writer.writer.set_merge_policy(Box::new(NoMergePolicy));
             writer.writer.merge(&small).wait()?;
             writer.finish()?;

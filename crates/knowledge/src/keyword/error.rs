@@ -18,12 +18,23 @@ pub enum KeywordError {
     /// The corpus cannot be read.
     #[error("the corpus cannot be read")]
     Database(#[from] sqlx::Error),
+    /// The database that the index is made from is away, and there is none yet.
+    #[error("the corpus is away")]
+    Away,
+    /// The organization has no corpus right now.
+    #[error("{}", .0.message)]
+    NoCorpus(tale_core::Problem),
     /// The process stops, or a task of the index ended before its time.
     #[error("the work on the keyword index was stopped")]
     Stopped,
 }
 
 impl KeywordError {
+    /// Whether a database is away, which may be over the next moment.
+    pub(crate) fn is_outage(&self) -> bool {
+        matches!(self, Self::Database(_) | Self::NoCorpus(_) | Self::Away)
+    }
+
     /// Whether the files are to blame, so that building them anew helps.
     pub(crate) fn is_damage(&self) -> bool {
         match self {

@@ -50,6 +50,7 @@ pub use query::Found;
 pub use repair::RepairPolicy;
 pub(crate) use schema::Passage;
 
+use crate::corpora::{Corpora, CorpusPool};
 use crate::store::keyword as store;
 use files::State;
 use organization::{Organization, Shared};
@@ -62,7 +63,7 @@ const PACE: Duration = Duration::from_millis(1_000);
 /// How often the log is looked at when no notification came.
 const POLL: Duration = Duration::from_secs(1);
 /// Days for which the log is kept. A follower that was away longer builds anew.
-const LOG_DAYS: i32 = 7;
+pub(crate) const LOG_DAYS: i32 = 7;
 /// How often old entries are removed, and folders of organizations that are no more.
 const TRIM: Duration = Duration::from_secs(3_600);
 /// Where writers announce that an organization's log has new entries.
@@ -73,8 +74,8 @@ const CHANNEL: &str = "tale_keyword";
 pub struct KeywordParts {
     /// The operational database, which knows the organizations and keeps the record of repairs.
     pub app: PgPool,
-    /// The corpus database.
-    pub corpus: PgPool,
+    /// The corpus databases.
+    pub corpora: Corpora,
     /// The indexes are kept in a folder `search` of this one.
     pub data_dir: PathBuf,
     /// The time of records.
@@ -91,7 +92,7 @@ pub struct Keyword {
 
 struct Inner {
     folder: PathBuf,
-    corpus: PgPool,
+    corpora: Corpora,
     shared: Arc<Shared>,
     open: Mutex<Open>,
     tasks: TaskTracker,
@@ -113,7 +114,7 @@ impl std::fmt::Debug for Keyword {
 }
 
 impl Keyword {
-    /// Indexes of the corpus behind `parts.corpus`, kept below `parts.data_dir/search`. Nothing is opened
+    /// Indexes of the corpora `parts.corpora`, kept below `parts.data_dir/search`. Nothing is opened
     /// yet.
     #[must_use]
     pub fn new(parts: KeywordParts) -> Self {
@@ -125,7 +126,7 @@ impl Keyword {
         Self {
             inner: Arc::new(Inner {
                 folder: parts.data_dir.join("search"),
-                corpus: parts.corpus,
+                corpora: parts.corpora,
                 shared: Arc::new(Shared {
                     writing: Semaphore::new(1),
                     building: Semaphore::new(1),
@@ -144,7 +145,7 @@ impl Keyword {
         let mut poll = tokio::time::interval(POLL);
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut trim = tokio::time::interval(TRIM);
-        let mut listener = ChannelListener::new(&self.inner.corpus, &[CHANNEL]);
+        let mut listener = ChannelListener::new(self.inner.corpora.deployment().pool(), &[CHANNEL]);
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -161,7 +162,7 @@ impl Keyword {
                     ChannelEvent::Resync => self.follow_open().await,
                     ChannelEvent::Notification { payload, .. } => {
                         if let Ok(org) = payload.parse() {
-                            self.follow(&self.organization(org));
+                            self.follow_in_deployment(org);
                         }
                     }
                 },
@@ -180,11 +181,18 @@ impl Keyword {
     pub async fn search(
         &self,
         org: OrgId,
+        corpus: &CorpusPool,
         query: &str,
         files: &[Uuid],
         pool: usize,
     ) -> Result<Vec<Found>, KeywordError> {
-        let organization = self.organization(org);
+        let organization = self.organization(org, corpus).await?;
+        if organization.note_search() && organization.view().is_some() {
+            // it may lag as far behind as it was left alone
+            let mut rounds = organization.rounds();
+            self.follow(&organization);
+            let _ = tokio::time::timeout(organization::PATIENCE, rounds.changed()).await;
+        }
         let check = self.inner.shared.repair.policy.enabled;
         let mut again = check;
         loop {
@@ -227,7 +235,8 @@ impl Keyword {
     /// # Errors
     /// Faults of its files or of the database.
     pub async fn catch_up(&self, org: OrgId) -> Result<(), KeywordError> {
-        self.organization(org).catch_up().await
+        let corpus = self.corpus_of(org).await?;
+        self.organization(org, &corpus).await?.catch_up(&corpus).await
     }
 
     /// Builds the index of `org` anew; the present one serves until then.
@@ -235,16 +244,24 @@ impl Keyword {
     /// # Errors
     /// Faults of its files or of the database.
     pub async fn rebuild(&self, org: OrgId) -> Result<(), KeywordError> {
-        self.organization(org).rebuild().await
+        let corpus = self.corpus_of(org).await?;
+        self.organization(org, &corpus).await?.rebuild(&corpus).await
     }
 
-    /// Removes entries of the log that are older than it is kept; how many. Several processes may do
-    /// so at once. Crosses organizations.
+    /// Removes entries of the log that are older than it is kept, in the deployment's database and in those of
+    /// organizations that are open here; how many. Several processes may do so at once. Crosses
+    /// organizations.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Those of the deployment's database. One of an organization that fails is trimmed when it is opened.
     pub async fn trim_log(&self) -> Result<u64, KeywordError> {
-        Ok(store::trim(&self.inner.corpus, LOG_DAYS).await?)
+        let mut trimmed = store::trim(self.inner.corpora.deployment().pool(), LOG_DAYS).await?;
+        let own = self.inner.corpora.open_now();
+        let own = own.iter().map(|corpus| store::trim(corpus.pool(), LOG_DAYS));
+        for done in futures::future::join_all(own).await {
+            trimmed += done.unwrap_or_default();
+        }
+        Ok(trimmed)
     }
 
     /// Removes the folders of organizations that are no more; how many. Several processes may do so at
@@ -271,15 +288,24 @@ impl Keyword {
         Ok(gone.len())
     }
 
-    /// The open index of `org`, opened if need be; the least recently used one is closed for it.
-    fn organization(&self, org: OrgId) -> Arc<Organization> {
+    async fn corpus_of(&self, org: OrgId) -> Result<CorpusPool, KeywordError> {
+        self.inner.corpora.of(org).await.map_err(KeywordError::NoCorpus)
+    }
+
+    /// The open index of what `org` has in `corpus`, opened if need be; the least recently used one is
+    /// closed for it, and so is the index of another database of the same organization.
+    async fn organization(&self, org: OrgId, corpus: &CorpusPool) -> Result<Arc<Organization>, KeywordError> {
+        let database = corpus.identity().await?;
         let mut open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.uses += 1;
         let uses = open.uses;
-        if let Some((organization, used)) = open.organizations.get_mut(&org) {
+        if let Some((organization, used)) = open.organizations.get_mut(&org)
+            && organization.is_of(&database)
+        {
             *used = uses;
-            return Arc::clone(organization);
+            return Ok(Arc::clone(organization));
         }
+        open.organizations.remove(&org);
         if open.organizations.len() >= MAX_OPEN {
             let oldest = open.organizations.iter().min_by_key(|(_, (_, used))| *used).map(|(org, _)| *org);
             if let Some(oldest) = oldest {
@@ -289,11 +315,49 @@ impl Keyword {
         let organization = Arc::new(Organization::new(
             org,
             self.inner.folder.join(org.to_string()),
-            self.inner.corpus.clone(),
+            database,
+            corpus.is_own(),
             Arc::clone(&self.inner.shared),
         ));
         open.organizations.insert(org, (Arc::clone(&organization), uses));
-        organization
+        Ok(organization)
+    }
+
+    /// Follows what `org` has in the deployment's database, whose log has new entries of it.
+    fn follow_in_deployment(&self, org: OrgId) {
+        let open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner).organizations.get(&org).cloned();
+        if open.is_some_and(|(organization, _)| organization.is_own() || organization.awaits_round()) {
+            return;
+        }
+        let keyword = self.clone();
+        let stop = self.inner.stop.clone();
+        self.inner.tasks.spawn(stop.run_until_cancelled_owned(async move {
+            if let Ok(corpus) = keyword.corpus_of(org).await
+                && !corpus.is_own()
+                && let Ok(organization) = keyword.organization(org, &corpus).await
+            {
+                keyword.follow(&organization);
+            }
+        }));
+    }
+
+    /// A round of `organization`, unless its passages are in another database by now.
+    async fn round(&self, organization: &Organization) -> Result<(), KeywordError> {
+        let asked = async {
+            let corpus = self.corpus_of(organization.org()).await?;
+            let database = corpus.identity().await?;
+            Ok::<_, KeywordError>((corpus, database))
+        };
+        let (corpus, database) = asked.await.inspect_err(|_| organization.miss_round())?;
+        if organization.is_of(&database) {
+            return organization.catch_up(&corpus).await;
+        }
+        organization.miss_round();
+        let mut open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.organizations.get(&organization.org()).is_some_and(|(open, _)| std::ptr::eq(&**open, organization)) {
+            open.organizations.remove(&organization.org());
+        }
+        Ok(())
     }
 
     /// Catches up in the background.
@@ -301,12 +365,14 @@ impl Keyword {
         if !organization.claim_round() {
             return;
         }
-        let organization = Arc::clone(organization);
+        let (keyword, organization) = (self.clone(), Arc::clone(organization));
         let stop = self.inner.stop.clone();
         self.inner.tasks.spawn(stop.run_until_cancelled_owned(async move {
             tokio::time::sleep(organization.until_due()).await;
-            match organization.catch_up().await {
+            match keyword.round(&organization).await {
                 Ok(()) | Err(KeywordError::Building | KeywordError::Stopped) => {}
+                // said already, by whoever looks after the databases
+                Err(KeywordError::NoCorpus(_)) => {}
                 Err(error) => {
                     let org = organization.org();
                     tracing::warn!(%org, error = %crate::indexing::chain(&error), "a keyword index could not follow; tried again in a second");
@@ -315,7 +381,8 @@ impl Keyword {
         }));
     }
 
-    /// Looks which open indexes are behind and lets them catch up.
+    /// Looks which open indexes are behind and lets them catch up. Databases of organizations are asked
+    /// one by one, each in a round of its own, and only while somebody searches there.
     async fn follow_open(&self) {
         let organizations: Vec<Arc<Organization>> = {
             let open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -324,6 +391,11 @@ impl Keyword {
         let (mut orgs, mut since) = (Vec::new(), Vec::new());
         for organization in &organizations {
             match organization.checkpoint() {
+                _ if organization.is_own() => {
+                    if organization.is_in_use() {
+                        self.follow(organization);
+                    }
+                }
                 Some(checkpoint) => {
                     orgs.push(organization.org());
                     since.push(checkpoint);
@@ -334,7 +406,7 @@ impl Keyword {
         if orgs.is_empty() {
             return;
         }
-        match store::behind(&self.inner.corpus, &orgs, &since).await {
+        match store::behind(self.inner.corpora.deployment().pool(), &orgs, &since).await {
             Ok(behind) => {
                 for organization in organizations.iter().filter(|organization| behind.contains(&organization.org())) {
                     self.follow(organization);

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sqlx::PgPool;
 use tale_core::ids::OrgId;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
@@ -16,6 +15,7 @@ use super::files;
 use super::repair::{self, Repair, Step};
 use super::view::View;
 use super::{KeywordError, PACE};
+use crate::corpora::CorpusPool;
 use crate::indexing::chain;
 use crate::store::keyword as store;
 
@@ -23,7 +23,7 @@ use crate::store::keyword as store;
 const PAGE: i64 = 256;
 
 /// How long a search waits for an index that is being opened or built for the first time.
-const PATIENCE: Duration = Duration::from_millis(1_500);
+pub(super) const PATIENCE: Duration = Duration::from_millis(1_500);
 /// How long it waits for the repair of a small one.
 const REPAIR_PATIENCE: Duration = Duration::from_secs(20);
 /// Repairs of one index, each less than [`REPAIRS_IN`] after the one before, that are made at once.
@@ -34,6 +34,12 @@ const REPAIRS_IN: Duration = Duration::from_secs(10 * 60);
 /// long in one round.
 const BUILD_LOOK: Duration = Duration::from_millis(100);
 const BUILD_PATIENCE: Duration = Duration::from_secs(10);
+/// The failures in a row that an outage of the database counts as: it is asked every four seconds.
+const OUTAGE: u32 = 2;
+/// An index of a database of the organization's own is followed for this long after a search.
+const IN_USE: Duration = Duration::from_secs(5 * 60);
+/// A search of such an index that was last followed longer ago waits for a round.
+const FRESH: Duration = Duration::from_secs(3);
 /// Longest time between two rounds that fail.
 const LONGEST_RETRY: Duration = Duration::from_secs(5 * 60);
 
@@ -50,6 +56,10 @@ struct State {
     generation: Option<Arc<Generation>>,
     /// Snapshot up to which the serving view is complete.
     checkpoint: String,
+    /// When the latest round that succeeded ended.
+    followed: Option<Instant>,
+    /// When a search last read it.
+    searched: Option<Instant>,
     /// When the latest round that changed something began.
     changed: Option<Instant>,
     /// What is wrong with the files, until they are built anew.
@@ -60,39 +70,75 @@ struct State {
     repairs: (u32, Option<Instant>),
     /// Rounds that failed one after the other, and when the last one did.
     failures: (u32, Option<Instant>),
+    /// The latest round did not reach the database.
+    away: bool,
 }
 
 /// One organization's open index.
 pub(crate) struct Organization {
     org: OrgId,
     folder: PathBuf,
-    corpus: PgPool,
+    /// The database that it is the index of.
+    database: Arc<str>,
+    /// Whether that is one that the organization named: such a one is asked while it is in use only.
+    own: bool,
     shared: Arc<Shared>,
     /// What queries read; `None` while there is nothing to serve.
     view: watch::Sender<Option<Arc<View>>>,
     state: Mutex<State>,
     /// Held by whoever changes the index, so that rounds of one organization do not overlap.
     work: tokio::sync::Mutex<()>,
+    /// Counts the rounds that ended.
+    rounds: watch::Sender<u64>,
     /// A round waits to start; it will see everything committed until then.
     awaited: AtomicBool,
 }
 
 impl Organization {
-    pub(crate) fn new(org: OrgId, folder: PathBuf, corpus: PgPool, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(org: OrgId, folder: PathBuf, database: Arc<str>, own: bool, shared: Arc<Shared>) -> Self {
         Self {
             org,
             folder,
-            corpus,
+            database,
+            own,
             shared,
             view: watch::Sender::new(None),
             state: Mutex::default(),
             work: tokio::sync::Mutex::new(()),
+            rounds: watch::Sender::new(0),
             awaited: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn org(&self) -> OrgId {
         self.org
+    }
+
+    /// Whether it is the index of `database`.
+    pub(crate) fn is_of(&self, database: &str) -> bool {
+        *self.database == *database
+    }
+
+    /// Whether its database is one that the organization named.
+    pub(crate) fn is_own(&self) -> bool {
+        self.own
+    }
+
+    /// Whether it was searched not long ago.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.state().searched.is_some_and(|searched| searched.elapsed() < IN_USE)
+    }
+
+    /// Notes a search, and says whether it must wait for a round: nobody followed for a while.
+    pub(crate) fn note_search(&self) -> bool {
+        let mut state = self.state();
+        state.searched = Some(Instant::now());
+        self.own && state.followed.is_none_or(|followed| followed.elapsed() > FRESH)
+    }
+
+    /// The number of rounds that ended, to wait for the next one.
+    pub(crate) fn rounds(&self) -> watch::Receiver<u64> {
+        self.rounds.subscribe()
     }
 
     /// The serving view, if there is one.
@@ -108,7 +154,7 @@ impl Organization {
 
     /// Waits until something serves, as long as a search may.
     pub(crate) async fn serving(&self) -> Result<Arc<View>, KeywordError> {
-        let mut views = self.view.subscribe();
+        let (mut views, mut rounds) = (self.view.subscribe(), self.rounds.subscribe());
         let begun = Instant::now();
         loop {
             let patience = match self.state().repairing {
@@ -116,9 +162,20 @@ impl Organization {
                 Some(false) => Duration::ZERO,
                 None => PATIENCE,
             };
-            match tokio::time::timeout_at(begun + patience, views.wait_for(Option::is_some)).await {
+            let waited = tokio::select! {
+                biased;
+                waited = tokio::time::timeout_at(begun + patience, views.wait_for(Option::is_some)) => waited,
+                _ = rounds.changed() => {
+                    if self.state().away {
+                        return Err(KeywordError::Away);
+                    }
+                    continue;
+                }
+            };
+            match waited {
                 Ok(Ok(view)) => return view.clone().ok_or(KeywordError::Building),
                 Err(_) if self.state().repairing == Some(true) && begun.elapsed() < REPAIR_PATIENCE => {}
+                _ if self.state().away => return Err(KeywordError::Away),
                 _ => return Err(KeywordError::Building),
             }
         }
@@ -126,39 +183,46 @@ impl Organization {
 
     /// Brings the index up to what is committed now: opens it, applies the log, or builds it when
     /// there is none that the log can bridge to.
-    pub(crate) async fn catch_up(&self) -> Result<(), KeywordError> {
+    pub(crate) async fn catch_up(&self, corpus: &CorpusPool) -> Result<(), KeywordError> {
         let _work = self.work.lock().await;
         self.awaited.store(false, Ordering::SeqCst);
-        let done = self.round().await;
+        let done = self.round(corpus).await;
         let mut state = self.state();
         state.failures = match &done {
             Err(KeywordError::Building | KeywordError::Stopped) => return done,
             Ok(()) => (0, None),
+            // it costs little to ask once more, and nobody says when it is back
+            Err(error) if error.is_outage() => (OUTAGE, Some(Instant::now())),
             Err(_) => (state.failures.0.saturating_add(1), Some(Instant::now())),
         };
+        if done.is_ok() {
+            state.followed = Some(Instant::now());
+        }
+        state.away = done.as_ref().is_err_and(KeywordError::is_outage);
         drop(state);
+        self.rounds.send_modify(|rounds| *rounds += 1);
         done
     }
 
-    async fn round(&self) -> Result<(), KeywordError> {
+    async fn round(&self, corpus: &CorpusPool) -> Result<(), KeywordError> {
         self.open().await?;
         for _ in 0..2 {
-            let Some((generation, checkpoint)) = self.serving_state() else { return self.restore().await };
+            let Some((generation, checkpoint)) = self.serving_state() else { return self.restore(corpus).await };
             if self.is_gone(&generation).await? {
                 tracing::warn!(org = %self.org, "the files of a keyword index are gone; it is built anew");
-                return self.build().await.map(drop);
+                return self.build(corpus).await.map(drop);
             }
-            let window = store::window(&self.corpus, self.org, &checkpoint).await?;
+            let window = store::window(corpus.pool(), self.org, &checkpoint).await?;
             if window.lost {
                 tracing::info!(org = %self.org, "the keyword log does not reach back far enough; the index is built anew");
-                return self.build().await.map(drop);
+                return self.build(corpus).await.map(drop);
             }
             let done = match self.look(&generation).await {
                 Ok(()) if window.entries.is_empty() => {
                     self.advance(window.snapshot);
                     return Ok(());
                 }
-                Ok(()) => self.apply(&generation, window).await,
+                Ok(()) => self.apply(corpus, &generation, window).await,
                 Err(error) => Err(error),
             };
             match done {
@@ -167,7 +231,7 @@ impl Organization {
                 Ok(false) => self.adopt(&generation).await?,
                 Err(error) if error.is_damage() => {
                     self.retire(generation.name(), &chain(&error));
-                    return self.restore().await;
+                    return self.restore(corpus).await;
                 }
                 Err(other) => return Err(other),
             }
@@ -195,9 +259,9 @@ impl Organization {
     }
 
     /// Builds what there is none of: a first index, or one in the place of damaged files.
-    async fn restore(&self) -> Result<(), KeywordError> {
+    async fn restore(&self, corpus: &CorpusPool) -> Result<(), KeywordError> {
         let Some(reason) = self.state().damage.clone() else {
-            return self.build().await.map(drop);
+            return self.build(corpus).await.map(drop);
         };
         let folder = self.folder.clone();
         let bytes = blocking(move || Ok(repair::size(&folder))).await?;
@@ -219,7 +283,7 @@ impl Organization {
         if !inline {
             self.shared.repair.record(self.org, Step::Scheduled, bytes, &reason).await;
         }
-        let built = self.build().await;
+        let built = self.build(corpus).await;
         let first_failure = {
             let mut state = self.state();
             state.repairing = None;
@@ -258,16 +322,32 @@ impl Organization {
         pace.max(retry)
     }
 
+    /// The claimed round could not begin, because the database is away.
+    pub(crate) fn miss_round(&self) {
+        {
+            let mut state = self.state();
+            state.failures = (OUTAGE, Some(Instant::now()));
+            state.away = true;
+        }
+        self.awaited.store(false, Ordering::SeqCst);
+        self.rounds.send_modify(|rounds| *rounds += 1);
+    }
+
+    /// Whether a round waits to start.
+    pub(crate) fn awaits_round(&self) -> bool {
+        self.awaited.load(Ordering::SeqCst)
+    }
+
     /// Claims the next background round. False when one waits to start already.
     pub(crate) fn claim_round(&self) -> bool {
         !self.awaited.swap(true, Ordering::SeqCst)
     }
 
     /// Builds the index anew while the present one, if it is sound, goes on serving.
-    pub(crate) async fn rebuild(&self) -> Result<(), KeywordError> {
+    pub(crate) async fn rebuild(&self, corpus: &CorpusPool) -> Result<(), KeywordError> {
         let _work = self.work.lock().await;
         self.open().await?;
-        self.build().await.map(drop)
+        self.build(corpus).await.map(drop)
     }
 
     /// A fault while reading the generation `name`: its files are not to be trusted any more, by no
@@ -345,11 +425,13 @@ impl Organization {
         blocking(move || disk::current(&folder)).await
     }
 
-    /// Serves the generation `name` unless it is of another version.
+    /// Serves the generation `name` unless it is of another version or another database.
     async fn open_named(&self, name: String, verify: bool) -> Result<(), KeywordError> {
-        let folder = self.folder.clone();
+        let (folder, database) = (self.folder.clone(), Arc::clone(&self.database));
         let found = blocking(move || {
-            let Some((generation, checkpoint)) = Generation::open(&folder, name, verify)? else { return Ok(None) };
+            let Some((generation, checkpoint)) = Generation::open(&folder, name, &database, verify)? else {
+                return Ok(None);
+            };
             Ok(Some((generation.view()?, generation, checkpoint)))
         })
         .await?;
@@ -365,7 +447,12 @@ impl Organization {
     }
 
     /// Applies a window. False when another process holds the index's writer.
-    async fn apply(&self, generation: &Arc<Generation>, window: store::Window) -> Result<bool, KeywordError> {
+    async fn apply(
+        &self,
+        corpus: &CorpusPool,
+        generation: &Arc<Generation>,
+        window: store::Window,
+    ) -> Result<bool, KeywordError> {
         let _permit = self.shared.writing.acquire().await.map_err(|_| KeywordError::Stopped)?;
         self.state().changed = Some(Instant::now());
         let opening = Arc::clone(generation);
@@ -378,7 +465,7 @@ impl Organization {
                     (0, i32::MAX)
                 }
             };
-            writer = self.put_file(writer, entry.file_id, first, last).await?;
+            writer = self.put_file(corpus, writer, entry.file_id, first, last).await?;
         }
         let reading = Arc::clone(generation);
         let snapshot = window.snapshot.clone();
@@ -400,10 +487,17 @@ impl Organization {
         Ok(true)
     }
 
-    async fn put_file(&self, mut writer: Writer, file: Uuid, first: i32, last: i32) -> Result<Writer, KeywordError> {
+    async fn put_file(
+        &self,
+        corpus: &CorpusPool,
+        mut writer: Writer,
+        file: Uuid,
+        first: i32,
+        last: i32,
+    ) -> Result<Writer, KeywordError> {
         let mut from = first;
         loop {
-            let page = store::passages_of_file(&self.corpus, self.org, file, from, last, PAGE).await?;
+            let page = store::passages_of_file(corpus.pool(), self.org, file, from, last, PAGE).await?;
             let Some(end) = page.last().map(|passage| passage.ordinal) else { return Ok(writer) };
             writer = blocking(move || {
                 page.iter().try_for_each(|passage| writer.put(passage))?;
@@ -430,13 +524,13 @@ impl Organization {
 
     /// Reads the whole corpus of the organization into a new generation and serves it. False when
     /// another process did that meanwhile, and its generation serves.
-    async fn build(&self) -> Result<bool, KeywordError> {
+    async fn build(&self, corpus: &CorpusPool) -> Result<bool, KeywordError> {
         let before = self.serving_name();
         let begun = Instant::now();
         let (mut build, _permit) = loop {
             let permit = self.shared.building.acquire().await.map_err(|_| KeywordError::Stopped)?;
-            let folder = self.folder.clone();
-            let build = blocking(move || Build::start(&folder)).await?;
+            let (folder, database) = (self.folder.clone(), Arc::clone(&self.database));
+            let build = blocking(move || Build::start(&folder, &database)).await?;
             // with the lock in hand: what is there now is not replaced by another process
             self.open().await?;
             let now = self.serving_name();
@@ -453,11 +547,11 @@ impl Organization {
             tokio::time::sleep(BUILD_LOOK).await;
         };
         // first the checkpoint, then the passages: what changes in between is in the log
-        let snapshot = store::snapshot(&self.corpus).await?;
+        let snapshot = store::snapshot(corpus.pool()).await?;
         let (mut file, mut ordinal) = (Uuid::nil(), -1);
         let mut passages = 0_usize;
         loop {
-            let page = store::passages_after(&self.corpus, self.org, file, ordinal, PAGE).await?;
+            let page = store::passages_after(corpus.pool(), self.org, file, ordinal, PAGE).await?;
             let Some(end) = page.last() else { break };
             (file, ordinal) = (end.file_id, end.ordinal);
             passages += page.len();

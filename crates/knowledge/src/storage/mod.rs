@@ -28,8 +28,11 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::Knowledge;
+use crate::config_files::{in_words, name_of, not_written};
 use crate::store::moves;
 
+/// The folder of the files below the organization's.
+const FOLDER: &str = "object-storage";
 /// How long the browser has for its one byte.
 const BROWSER_TRY_VALID: Duration = Duration::from_secs(5 * 60);
 
@@ -97,7 +100,7 @@ impl Knowledge {
         let mut tx = self.app().begin().await?;
         moves::lock_organization(&mut tx, caller.org).await?;
         self.record(&mut tx, caller, "storage.connect", described(&bucket, &store)).await?;
-        self.organizations()?.save(&caller.org_slug, &bucket, &keys).await.map_err(not_written)?;
+        self.organizations()?.save(&caller.org_slug, &bucket, &keys).await.map_err(unwritten)?;
         tx.commit().await?;
         self.storage(caller).await
     }
@@ -164,7 +167,7 @@ impl Knowledge {
         }
         let details = before.ok().flatten().map(|(bucket, _)| serde_json::json!({ "bucket": bucket.bucket }));
         self.record(&mut tx, caller, "storage.disconnect", details.unwrap_or_else(|| serde_json::json!({}))).await?;
-        organizations.remove(&caller.org_slug).await.map_err(not_written)?;
+        organizations.remove(&caller.org_slug).await.map_err(unwritten)?;
         tx.commit().await?;
         Ok(())
     }
@@ -241,30 +244,17 @@ fn described(bucket: &Bucket, store: &Store) -> serde_json::Value {
 
 /// What is wrong with an organization's files, without where they are on the machine.
 fn reason(error: &Arc<ConnectionError>, slug: &str) -> String {
-    let name = |path: &std::path::Path| {
-        let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        format!("{slug}/object-storage/{file}")
-    };
     match error.as_ref() {
-        ConnectionError::File(ConfigError::Invalid { path, reason }) => format!("{}: {reason}", name(path)),
-        ConnectionError::File(ConfigError::Secrets { path, source }) => format!("{}: {source}", name(path)),
-        ConnectionError::File(ConfigError::Io { path, source, .. }) => format!("{}: {source}", name(path)),
-        ConnectionError::File(ConfigError::WouldBecomePlain(path)) => name(path),
-        ConnectionError::KeysMissing { secrets, .. } => format!("{}: the file with the keys is missing", name(secrets)),
-        ConnectionError::Issues(_) => format!("{slug}/object-storage/connection.json: {error}"),
+        ConnectionError::File(error) => in_words(error, slug, FOLDER),
+        ConnectionError::KeysMissing { secrets, .. } => {
+            format!("{}: the file with the keys is missing", name_of(secrets, slug, FOLDER))
+        }
+        ConnectionError::Issues(_) => format!("{slug}/{FOLDER}/connection.json: {error}"),
     }
 }
 
-fn not_written(error: ConnectionError) -> Problem {
-    let sentence = match &error {
-        ConnectionError::File(ConfigError::WouldBecomePlain(_)) => {
-            "The stored keys are encrypted and this deployment has no age key, so they were not overwritten with plain text. An administrator must set SOPS_AGE_KEY or SOPS_AGE_KEY_FILE."
-        }
-        _ => {
-            "The configuration directory of this deployment cannot be written, so nothing was changed. An administrator must look at TALE_CONFIG_DIR."
-        }
-    };
-    Problem::new(Code::ConfigNotWritable, sentence).because(error)
+fn unwritten(error: ConnectionError) -> Problem {
+    not_written(matches!(error, ConnectionError::File(ConfigError::WouldBecomePlain(_))), error)
 }
 
 /// Why a bucket cannot be used, in words for whoever entered it.

@@ -339,7 +339,7 @@ pub(crate) async fn start_purge(
            FROM app.documents d
            LEFT JOIN app.files f ON f.org_id = d.org_id AND f.id = d.file_id
           WHERE d.lifecycle = 'purging'
-          ORDER BY d.trashed_at
+          ORDER BY row_number() OVER (PARTITION BY d.org_id ORDER BY d.trashed_at), d.trashed_at
           LIMIT $1",
     )
     .bind(limit)

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
+use tale_core::Problem;
 use tale_core::ids::{DocumentId, FileId, OrgId, ThreadId, UserId};
 
 use crate::files::{IndexStatus, Purpose};
@@ -207,6 +208,26 @@ pub(crate) async fn queue(
     Ok(done.rows_affected() == 1)
 }
 
+/// Queues every file that an indexing run would serve and that none is about to serve. Files that
+/// were left out of indexing, or whose format rules it out, stay as they are.
+pub(crate) async fn queue_all(
+    conn: &mut PgConnection,
+    org: OrgId,
+    now: DateTime<Utc>,
+) -> Result<Vec<FileId>, sqlx::Error> {
+    sqlx::query_scalar(
+        "UPDATE app.files
+            SET index_status = 'queued', index_error = NULL, index_error_code = NULL, index_done = NULL, index_total = NULL,
+                index_queued_at = $2, status_changed_at = $2
+          WHERE org_id = $1 AND state = 'stored' AND NOT skip_indexing AND index_status IN ('completed', 'failed')
+      RETURNING id",
+    )
+    .bind(org)
+    .bind(now)
+    .fetch_all(conn)
+    .await
+}
+
 /// A file that a job took up, with the document that holds it.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct TakenUp {
@@ -268,16 +289,20 @@ pub(crate) async fn await_retry(
     conn: &mut PgConnection,
     org: OrgId,
     id: FileId,
+    away: Option<&Problem>,
     now: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE app.files
-            SET index_status = 'queued', index_done = NULL, index_total = NULL, status_changed_at = $3
+            SET index_status = 'queued', index_done = NULL, index_total = NULL, status_changed_at = $3,
+                index_error_code = $4, index_error = $5
           WHERE org_id = $1 AND id = $2 AND index_status = 'running'",
     )
     .bind(org)
     .bind(id)
     .bind(now)
+    .bind(away.map(|problem| problem.code.text().to_ascii_lowercase()))
+    .bind(away.map(|problem| problem.message.as_ref()))
     .execute(conn)
     .await?;
     Ok(())
@@ -550,7 +575,8 @@ pub(crate) struct Doomed {
 }
 
 /// Dooms uploads of every organization that nothing attached in time (FILE-7) and returns what is
-/// doomed by now, oldest first.
+/// doomed by now, oldest first, the organizations by turns: one whose database or bucket is away holds up
+/// nobody else.
 pub(crate) async fn doom_unattached(
     conn: &mut PgConnection,
     before: DateTime<Utc>,
@@ -570,7 +596,7 @@ pub(crate) async fn doom_unattached(
            FROM app.files f
           WHERE f.state = 'deleting'
             AND NOT EXISTS (SELECT 1 FROM app.documents d WHERE d.org_id = f.org_id AND d.file_id = f.id)
-          ORDER BY f.upload_deadline
+          ORDER BY row_number() OVER (PARTITION BY f.org_id ORDER BY f.upload_deadline), f.upload_deadline
           LIMIT $1",
     )
     .bind(limit)

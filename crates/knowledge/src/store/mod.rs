@@ -5,5 +5,6 @@ pub(crate) mod documents;
 pub(crate) mod files;
 pub(crate) mod keyword;
 pub(crate) mod moves;
+pub(crate) mod organizations;
 pub(crate) mod search;
 pub(crate) mod transcripts;

@@ -41,7 +41,7 @@ async fn documents_indexed_before_a_model_are_embedded_afterwards() {
         assert_eq!((indexing.status, indexing.embedded, indexing.error_code), (IndexStatus::Completed, true, None));
     }
     assert_eq!(world.knowledge.corpus_counts(owner.org).await.unwrap().embedded, 2);
-    assert_eq!(world.knowledge.corpus_width().await.unwrap(), Some(16));
+    assert_eq!(world.knowledge.corpus_width(owner.org).await.unwrap(), Some(16));
     assert_eq!(world.saved(owner.org, &model).await, 0, "nothing is left to do");
 
     // Another model of the same width: other vectors, same passages.

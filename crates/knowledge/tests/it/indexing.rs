@@ -259,7 +259,7 @@ async fn a_file_waits_for_a_store_that_is_away_and_comes_back_by_itself() {
     };
     tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("the job waits, its attempt given back");
     let read = world.read(&owner, document.id).await.indexing;
-    assert_eq!((read.status, read.error), (IndexStatus::Queued, None));
+    assert_eq!((read.status, read.error_code.as_deref()), (IndexStatus::Queued, Some("object_store_unavailable")));
 
     let listener = tokio::net::TcpListener::bind(address.socket_addrs(|| None).unwrap()[0]).await.unwrap();
     let serving = tokio::spawn(tale_blobs::embedded::serve(listener, embedded(&folder), stop.clone()));

@@ -7,6 +7,7 @@ mod indexing;
 mod library;
 mod recordings;
 mod removal;
+mod residency;
 mod search;
 mod storage;
 mod uploads;

@@ -14,6 +14,7 @@ use tale_core::net::HostPolicy;
 use tale_core::{Actor, ManualClock, Problem};
 use tale_extract::ExtractProgram;
 use tale_identity::{Caller, Role, Via};
+use tale_knowledge::corpora::{Corpora, OwnDatabases};
 use tale_knowledge::documents::{Document, NewContent};
 use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose as EmbedPurpose};
 use tale_knowledge::files::{NewUpload, Purpose};
@@ -110,20 +111,21 @@ pub async fn world() -> World {
     let blobs = Blobs::new(config, Arc::new(SystemClock)).unwrap();
     blobs.ensure_bucket().await.unwrap();
     let files = ConfigStore::new(&folder.path().join("config"), AgeKeys::load(None, None).unwrap());
-    let organizations = Organizations::new(files, HostPolicy::PrivateAllowed, Arc::new(SystemClock)).unwrap();
+    let organizations = Organizations::new(files.clone(), HostPolicy::PrivateAllowed, Arc::new(SystemClock)).unwrap();
     let blobs = blobs.with_organizations(organizations);
     let clock = Arc::new(ManualClock::new(SystemClock.now()));
     let embedder = Arc::new(FakeEmbedder::default());
+    let corpora = corpora(&db, files, HostPolicy::PrivateAllowed);
     let keyword = Keyword::new(KeywordParts {
         app: db.app.clone(),
-        corpus: db.knowledge.clone(),
+        corpora: corpora.clone(),
         data_dir: folder.path().to_owned(),
         clock: clock.clone(),
         repair: RepairPolicy::default(),
     });
     let knowledge = Knowledge::new(KnowledgeParts {
         app: db.app.clone(),
-        corpus: db.knowledge.clone(),
+        corpora,
         blobs: blobs.clone(),
         embedder: embedder.clone(),
         keyword: keyword.clone(),
@@ -133,6 +135,12 @@ pub async fn world() -> World {
     });
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     World { db, store, knowledge, embedder, clock, blobs, keyword, http, folder }
+}
+
+/// The corpora of a process.
+pub fn corpora(db: &TestDb, files: ConfigStore, policy: HostPolicy) -> Corpora {
+    let own = OwnDatabases { app: db.app.clone(), files, policy, ca_file: None, pool_max: 10 };
+    Corpora::new(db.knowledge.clone(), own)
 }
 
 impl World {

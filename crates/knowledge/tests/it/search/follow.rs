@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tale_core::ids::{FileId, OrgId};
+use tale_knowledge::corpora::Corpora;
 use tale_knowledge::keyword::{Change, Keyword, KeywordError, log_changes};
 use tale_knowledge::reach::Reach;
 use tale_knowledge::search::{SearchRequest, Searcher};
@@ -11,8 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::damage::copy;
 use super::world::{World, put};
 
-async fn keyword_order(keyword: &Keyword, org: OrgId, query: &str) -> Vec<(uuid::Uuid, f32)> {
-    keyword.search(org, query, &[], 150).await.unwrap().into_iter().map(|found| (found.chunk, found.score)).collect()
+async fn keyword_order(world: &World, keyword: &Keyword, org: OrgId, query: &str) -> Vec<(uuid::Uuid, f32)> {
+    let corpus = Corpora::deployment_only(world.db.knowledge.clone()).deployment();
+    let found = keyword.search(org, &corpus, query, &[], 150).await.unwrap();
+    found.into_iter().map(|found| (found.chunk, found.score)).collect()
 }
 
 #[tokio::test]
@@ -83,8 +86,8 @@ async fn a_rebuilt_index_equals_a_followed_one() {
     let fresh = world.replica(&folder);
     fresh.keyword().catch_up(org).await.unwrap();
     for query in ["notice period", "late payment", "ab1234", "Vertrag", "salariés", "section", "rewritten", "detial"] {
-        let followed = keyword_order(world.searcher.keyword(), org, query).await;
-        let rebuilt = keyword_order(fresh.keyword(), org, query).await;
+        let followed = keyword_order(&world, world.searcher.keyword(), org, query).await;
+        let rebuilt = keyword_order(&world, fresh.keyword(), org, query).await;
         let ids =
             |list: &[(uuid::Uuid, f32)]| list.iter().map(|(id, _)| *id).collect::<std::collections::BTreeSet<_>>();
         assert_eq!(ids(&followed), ids(&rebuilt), "{query}");
@@ -94,8 +97,8 @@ async fn a_rebuilt_index_equals_a_followed_one() {
     world.searcher.keyword().rebuild(org).await.unwrap();
     for query in ["notice period", "ab1234", "salariés"] {
         assert_eq!(
-            keyword_order(world.searcher.keyword(), org, query).await,
-            keyword_order(fresh.keyword(), org, query).await,
+            keyword_order(&world, world.searcher.keyword(), org, query).await,
+            keyword_order(&world, fresh.keyword(), org, query).await,
             "{query}"
         );
     }
@@ -116,7 +119,7 @@ async fn a_crash_before_the_commit_of_the_index_applies_the_entries_again() {
 
     let restarted = world.replica(&crashed);
     restarted.keyword().catch_up(org).await.unwrap();
-    let found = keyword_order(restarted.keyword(), org, "apple").await;
+    let found = keyword_order(&world, restarted.keyword(), org, "apple").await;
     assert_eq!(found.len(), 2);
     // and once more, as after a crash between commit and answer
     let mut again = world.db.knowledge.begin().await.unwrap();
@@ -133,7 +136,7 @@ async fn a_crash_before_the_commit_of_the_index_applies_the_entries_again() {
     }
     again.commit().await.unwrap();
     restarted.keyword().catch_up(org).await.unwrap();
-    assert_eq!(keyword_order(restarted.keyword(), org, "apple").await.len(), 2);
+    assert_eq!(keyword_order(&world, restarted.keyword(), org, "apple").await.len(), 2);
 }
 
 #[tokio::test]
@@ -156,7 +159,7 @@ async fn files_that_vanish_under_an_open_index_are_made_again() {
         world.document(org, "Another", &["One more apple."]).await;
         documents += 1;
         keyword.catch_up(org).await.unwrap();
-        assert_eq!(keyword_order(keyword, org, "apple").await.len(), documents, "{gone:?}");
+        assert_eq!(keyword_order(&world, keyword, org, "apple").await.len(), documents, "{gone:?}");
     }
 }
 
@@ -224,12 +227,12 @@ async fn two_processes_on_one_folder_do_not_disturb_each_other() {
     twin.keyword().catch_up(org).await.unwrap();
     world.searcher.keyword().catch_up(org).await.unwrap();
     for searcher in [&world.searcher, &twin] {
-        assert_eq!(keyword_order(searcher.keyword(), org, "apple").await.len(), 7);
+        assert_eq!(keyword_order(&world, searcher.keyword(), org, "apple").await.len(), 7);
     }
     twin.keyword().rebuild(org).await.unwrap();
     world.document(org, "Last", &["The last apple."]).await;
     world.searcher.keyword().catch_up(org).await.unwrap();
-    assert_eq!(keyword_order(world.searcher.keyword(), org, "apple").await.len(), 8);
+    assert_eq!(keyword_order(&world, world.searcher.keyword(), org, "apple").await.len(), 8);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use pgvector::Vector;
 use sqlx::PgConnection;
 use tale_core::clock::SystemClock;
 use tale_core::ids::{DocumentId, FileId, OrgId, ThreadId};
+use tale_knowledge::corpora::Corpora;
 use tale_knowledge::keyword::{Change, Keyword, KeywordParts, RepairPolicy, log_changes};
 use tale_knowledge::reach::Reach;
 use tale_knowledge::search::{SearchRequest, SearchResponse, Searcher};
@@ -33,7 +34,7 @@ impl World {
         let db = TestDb::new().await;
         let folder = tempfile::tempdir().unwrap();
         let keyword = keyword(&db, &folder, RepairPolicy::default());
-        let searcher = Searcher::new(db.app.clone(), db.knowledge.clone(), keyword);
+        let searcher = Searcher::new(db.app.clone(), Corpora::deployment_only(db.knowledge.clone()), keyword);
         Self { db, folder, searcher }
     }
 
@@ -45,7 +46,7 @@ impl World {
     /// As [`World::replica`], with another policy of repair.
     pub(crate) fn replica_with(&self, folder: &TempDir, repair: RepairPolicy) -> Searcher {
         let keyword = keyword(&self.db, folder, repair);
-        Searcher::new(self.db.app.clone(), self.db.knowledge.clone(), keyword)
+        Searcher::new(self.db.app.clone(), Corpora::deployment_only(self.db.knowledge.clone()), keyword)
     }
 
     pub(crate) async fn org(&self) -> OrgId {
@@ -158,7 +159,7 @@ impl World {
 fn keyword(db: &TestDb, folder: &TempDir, repair: RepairPolicy) -> Keyword {
     Keyword::new(KeywordParts {
         app: db.app.clone(),
-        corpus: db.knowledge.clone(),
+        corpora: Corpora::deployment_only(db.knowledge.clone()),
         data_dir: folder.path().to_owned(),
         clock: Arc::new(SystemClock),
         repair,
