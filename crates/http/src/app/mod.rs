@@ -11,6 +11,7 @@ pub mod documents;
 pub mod embedding;
 pub mod events;
 pub mod governance;
+pub mod knowledge_database;
 pub mod members;
 pub mod model_endpoints;
 pub mod object_storage;
@@ -43,6 +44,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(preferences::router())
         .merge(providers::router())
         .merge(embedding::router())
+        .merge(knowledge_database::router())
         .merge(object_storage::router())
         .merge(transcription::router())
         .merge(session::router())

@@ -12,6 +12,7 @@ mod embedding;
 mod events;
 mod governance;
 mod identity;
+mod knowledge_database;
 mod metrics;
 mod model_endpoints;
 mod object_storage;

@@ -43,7 +43,9 @@ fn needs(method: &str, path: &str) -> Needs {
         | "/api/trusted-headers/authenticate"
         | "/api/auth/sign-up/email" => Needs::Nothing,
         "/api/auth/sign-out" | "organizations" | "object-storage/origins" => Needs::Session,
-        rest if rest.starts_with("object-storage") => Needs::Right(OrganizationManage),
+        rest if rest.starts_with("object-storage") || rest.starts_with("knowledge/connection") => {
+            Needs::Right(OrganizationManage)
+        }
         rest if rest.starts_with("account") => Needs::Session,
         rest if rest.starts_with("organizations/{id}") => Needs::Right(OrganizationManage),
         rest if rest.starts_with("trusted-headers") => Needs::Right(OrganizationManage),
