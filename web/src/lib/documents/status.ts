@@ -50,7 +50,7 @@ export function statusView(indexing: Indexing, hybrid: boolean): StatusView {
 		case 'queued':
 			return indexing.errorCode === 'usage_limit'
 				? view('waiting', m.documents_status_limited(), { reason: m.documents_reason_limited() })
-				: view('waiting', m.documents_status_queued());
+				: view('waiting', m.documents_status_queued(), { reason: waitingReason(indexing.errorCode ?? '') });
 		case 'failed': {
 			const { reason, settings } = failureReason(indexing.errorCode ?? '');
 			return view('failed', m.documents_status_failed(), { reason, settings, retry: true });
@@ -61,6 +61,22 @@ export function statusView(indexing: Indexing, hybrid: boolean): StatusView {
 			return view('off', m.documents_status_not_indexed(), { reason: m.documents_reason_skipped(), retry: true });
 		default:
 			return view('off', m.documents_status_not_indexed(), { retry: true });
+	}
+}
+
+/** What a queued document waits for besides its turn. */
+function waitingReason(code: string): string | null {
+	switch (code) {
+		case 'knowledge_misconfigured':
+			return m.documents_reason_waits_settings();
+		case 'knowledge_unavailable':
+		case 'database_unavailable':
+			return m.documents_reason_waits_database();
+		case 'object_store_unavailable':
+		case 'object_store_misconfigured':
+			return m.documents_reason_waits_store();
+		default:
+			return null;
 	}
 }
 
