@@ -92,16 +92,16 @@ pub const DATABASE_POOL_MAX: Var = v("DATABASE_POOL_MAX", BACKEND, POOL).value("
 
 /// `KNOWLEDGE_DB_POOL_MAX`.
 pub const KNOWLEDGE_DB_POOL_MAX: Var = v("KNOWLEDGE_DB_POOL_MAX", BACKEND, POOL).value("10").help(
-    "Most connections of one process to the knowledge database. Keep it at or above WORKER_CONCURRENCY.",
-    "Höchstzahl der Verbindungen eines Prozesses zur Wissensdatenbank. Mindestens so groß wie WORKER_CONCURRENCY.",
-    "Nombre maximal de connexions d’un processus à la base de connaissances. Au moins égal à WORKER_CONCURRENCY.",
+    "Most connections of one process to the knowledge database. Keep it at or above WORKER_CONCURRENCY. To a database that an organization names for itself five at most, and sixteen such databases at a time.",
+    "Höchstzahl der Verbindungen eines Prozesses zur Wissensdatenbank. Mindestens so groß wie WORKER_CONCURRENCY. Zu einer Datenbank, die eine Organisation selbst nennt, höchstens fünf, und zu sechzehn solchen gleichzeitig.",
+    "Nombre maximal de connexions d’un processus à la base de connaissances. Au moins égal à WORKER_CONCURRENCY. À une base qu’une organisation désigne elle-même, cinq au plus, et seize de ces bases à la fois.",
 );
 
 /// `POSTGRES_CA_FILE`.
 pub const POSTGRES_CA_FILE: Var = v("POSTGRES_CA_FILE", BACKEND, Kind::File).help(
-    "PEM bundle of roots that Postgres servers are verified against besides the public ones, when their URL says sslmode=verify-ca or verify-full.",
-    "PEM-Bündel mit Wurzelzertifikaten, gegen die Postgres-Server neben den öffentlichen geprüft werden, wenn ihre URL sslmode=verify-ca oder verify-full nennt.",
-    "Fichier PEM de racines avec lesquelles les serveurs Postgres sont vérifiés, en plus des racines publiques, si leur URL indique sslmode=verify-ca ou verify-full.",
+    "PEM bundle of roots that Postgres servers are verified against besides the public ones, when their URL or the settings of an organization’s own database say sslmode=verify-ca or verify-full.",
+    "PEM-Bündel mit Wurzelzertifikaten, gegen die Postgres-Server neben den öffentlichen geprüft werden, wenn ihre URL oder die Einstellungen der eigenen Datenbank einer Organisation sslmode=verify-ca oder verify-full nennen.",
+    "Fichier PEM de racines avec lesquelles les serveurs Postgres sont vérifiés, en plus des racines publiques, si leur URL, ou les paramètres de la base propre à une organisation, indiquent sslmode=verify-ca ou verify-full.",
 );
 
 /// `KNOWLEDGE_INDEX_REPAIR_INLINE_MAX_BYTES`.

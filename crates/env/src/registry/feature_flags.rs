@@ -24,9 +24,9 @@ pub const TALE_ALLOW_PRIVATE_PROVIDER_HOSTS: Var = v(
     Kind::Flag("1"),
 )
 .help(
-    "Admits model providers and buckets of organizations on private and loopback addresses. Addresses of cloud metadata stay refused.",
-    "Lässt Modellanbieter und Buckets von Organisationen auf privaten und Loopback-Adressen zu. Adressen von Cloud-Metadaten bleiben abgelehnt.",
-    "Admet des fournisseurs de modèles et des buckets d’organisations sur des adresses privées et de bouclage. Les adresses de métadonnées cloud restent refusées.",
+    "Admits model providers, and buckets and databases of organizations, on private and loopback addresses. Addresses of cloud metadata stay refused.",
+    "Lässt Modellanbieter sowie Buckets und Datenbanken von Organisationen auf privaten und Loopback-Adressen zu. Adressen von Cloud-Metadaten bleiben abgelehnt.",
+    "Admet des fournisseurs de modèles, des buckets et des bases d’organisations sur des adresses privées et de bouclage. Les adresses de métadonnées cloud restent refusées.",
 );
 
 /// `TALE_ALLOW_OPEN_SIGN_UP`.
