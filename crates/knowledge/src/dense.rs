@@ -42,11 +42,13 @@ pub struct QueryVector {
     pub values: Vec<f32>,
 }
 
+/// Organization, database and model.
+type Counted = (OrgId, Arc<str>, String);
+
 /// The dense leg.
 #[derive(Debug, Default)]
 pub(crate) struct Dense {
-    /// By organization, database and model.
-    counts: Mutex<HashMap<(OrgId, Arc<str>, String), (Counts, Instant)>>,
+    counts: Mutex<HashMap<Counted, (Counts, Instant)>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
