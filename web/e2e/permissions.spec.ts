@@ -35,6 +35,8 @@ test('a member sees their own settings only, and every other page says why it is
 		['trusted-headers', 'Trusted headers'],
 		['providers', 'AI providers'],
 		['metrics/usage', 'Usage'],
+		['governance/content-models', 'Governance · Content & Models'],
+		['governance/policies-limits', 'Governance · Policies & Limits'],
 		['api/rest', 'API keys'],
 		['data-residency', 'Data residency']
 	]) {

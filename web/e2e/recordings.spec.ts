@@ -80,7 +80,8 @@ test('a recording needs a transcription model, and becomes text that the model r
 		await page.keyboard.press('Escape');
 		await expect(page.getByText(SPEECH)).toBeHidden();
 	} finally {
-		await page.request.delete(`${baseUrl()}/api/app/knowledge/transcription?${doors.query}`, {
+		await page.request.put(`${baseUrl()}/api/app/governance/policies/transcription_model?${doors.query}`, {
+			data: { value: { providerSlug: null, modelId: null } },
 			headers: doors.headers
 		});
 		await page.request.delete(`${baseUrl()}/api/app/providers/leeds-ears?${doors.query}&version=1`, {

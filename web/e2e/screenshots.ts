@@ -65,6 +65,8 @@ const SHOTS: Shot[] = [
 	},
 	{ name: 'usage', path: org('settings/metrics/usage') },
 	{ name: 'own-usage', path: org('settings/usage') },
+	{ name: 'content-models', path: org('settings/governance/content-models') },
+	{ name: 'policies-limits', path: org('settings/governance/policies-limits') },
 	{ name: 'api-keys', path: org('settings/api/rest') },
 	{ name: 'data-residency', path: org('settings/data-residency') },
 	{

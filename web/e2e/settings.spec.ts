@@ -18,6 +18,8 @@ const PAGES = [
 	'settings/providers',
 	'settings/api/rest',
 	'settings/api/models',
+	'settings/governance/content-models',
+	'settings/governance/policies-limits',
 	'settings/data-residency'
 ];
 

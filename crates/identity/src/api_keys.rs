@@ -20,6 +20,8 @@ use crate::trail::{self, Change};
 const MAX_NAME_CHARS: usize = 100;
 /// Longest life of a key, in days: a year, leap day included.
 const MAX_DAYS: i64 = 366;
+/// Keys of members that are listed for rules.
+const MAX_NAMED: i64 = 1_000;
 /// How often a use is noted at most (KEY-18).
 const NOTE_EVERY: Duration = Duration::from_secs(60);
 
@@ -38,6 +40,17 @@ pub struct KeyView {
     pub expires_at: Option<DateTime<Utc>>,
     /// When it was used last, to the minute.
     pub last_used_at: Option<DateTime<Utc>>,
+}
+
+/// A key of a member, for rules that name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyName {
+    /// The key.
+    pub id: ApiKeyId,
+    /// Its name.
+    pub name: String,
+    /// Its holder's name.
+    pub holder: String,
 }
 
 /// A key just made, with the secret that is shown once.
@@ -120,6 +133,17 @@ impl Identity {
         trail::hint(&mut tx, caller.org, Topic::ApiKeys, Some(user)).await?;
         tx.commit().await?;
         Ok(CreatedKey { id, secret: key.secret, name, expires_at })
+    }
+
+    /// The keys that work in the caller's organization, by name: those of its members (POL-11).
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right to write policies.
+    pub async fn member_keys(&self, caller: &Caller) -> Result<Vec<KeyName>, Problem> {
+        caller.require(Capability::GovernanceManage)?;
+        let mut conn = self.0.db.acquire().await?;
+        let rows = store::keys::of_members(&mut conn, caller.org, MAX_NAMED).await?;
+        Ok(rows.into_iter().map(|row| KeyName { id: row.id, name: row.name, holder: row.holder }).collect())
     }
 
     /// The caller's own keys that are not revoked, newest first (KEY-3).

@@ -379,7 +379,7 @@ impl Models {
     ///
     /// # Errors
     /// `PROVIDER_UNKNOWN`, `PROVIDER_VERSION_CONFLICT`, `PROVIDER_IN_USE` while the embedding model,
-    /// the transcription model or more than one credential needs it (MOD-9).
+    /// a policy or more than one credential needs it (MOD-9).
     pub async fn delete_provider(&self, org: OrgId, actor: &Actor, slug: &str, version: i64) -> Result<(), Problem> {
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
@@ -391,13 +391,7 @@ impl Models {
             )
             .with_data(json!({ "usedBy": ["embedding"] })));
         }
-        if let Some(pin) = store::transcription::get(&mut tx, org).await?.filter(|pin| pin.provider_slug == slug) {
-            return Err(Problem::new(
-                Code::ProviderInUse,
-                format!("The transcription model {} of the organization runs on this provider. Choose another transcription model first, then delete the provider.", pin.model),
-            )
-            .with_data(json!({ "usedBy": ["transcription"] })));
-        }
+        self.free_of_policies(&mut tx, org, slug).await?;
         let credentials: Vec<Credential> = store::credentials::list(&mut tx, org)
             .await?
             .into_iter()
@@ -425,6 +419,29 @@ impl Models {
         changed(&mut tx, &self.inner.clock, org, actor, "provider.delete", ("provider", slug.to_owned()), details)
             .await?;
         tx.commit().await?;
+        Ok(())
+    }
+
+    /// Refuses while a policy names the provider's models: as the one for recordings, or as a default. The
+    /// organization's row is held, so no policy changes meanwhile.
+    async fn free_of_policies(&self, conn: &mut PgConnection, org: OrgId, slug: &str) -> Result<(), Problem> {
+        let policies = self.inner.policies.held(conn, org).await?;
+        let pinned = policies.transcription_model.usable().ok().and_then(|policy| policy.pin());
+        if let Some((_, model)) = pinned.filter(|(provider, _)| *provider == slug) {
+            return Err(Problem::new(
+                Code::ProviderInUse,
+                format!("The transcription model {model} of the organization runs on this provider. Choose another transcription model first, then delete the provider."),
+            )
+            .with_data(json!({ "usedBy": ["transcription"] })));
+        }
+        let defaults = policies.default_models.usable().ok().map_or(&[][..], |policy| policy.rules.as_slice());
+        if let Some(rule) = defaults.iter().find(|rule| rule.provider_name == slug) {
+            return Err(Problem::new(
+                Code::ProviderInUse,
+                format!("The default model {} of the organization runs on this provider. Change that default under Settings > Governance > Content & Models first, then delete the provider.", rule.model_id),
+            )
+            .with_data(json!({ "usedBy": ["default_models"] })));
+        }
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! The organization's transcription model: the setting (MOD-64) and the text of recordings.
+//! The organization's transcription model, which the policy `transcription_model` may pin (MOD-64), and the
+//! text of recordings.
 //!
 //! Without a pin the first transcription model that can be used is taken, in the order of the
 //! providers and of their lists. A pinned model that cannot be used any more is reported and never
@@ -6,18 +7,15 @@
 
 use std::path::Path;
 
-use serde_json::json;
-use sqlx::PgConnection;
-use tale_core::Actor;
 use tale_core::ids::OrgId;
 use tale_core::problem::{Code, Problem};
 use tale_governance::budgets::Refusal;
 
+use crate::Models;
 use crate::available::{Loaded, embeds};
-use crate::definition::{CatalogSource, ProviderKind, Purpose, check_model_id};
+use crate::definition::{CatalogSource, ProviderKind, Purpose};
 use crate::ledger::{Charge, Consumption, HoldError, Outcome, Price, source};
 use crate::wire::{ModelError, ModelErrorCode, Recording, Transcript};
-use crate::{Models, changed, store};
 
 /// A pinned transcription model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +48,7 @@ impl TranscriptionModel {
 }
 
 /// Whether recordings can be transcribed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum TranscriptionState {
     /// With this model.
     Usable(TranscriptionModel),
@@ -58,6 +56,8 @@ pub enum TranscriptionState {
     Missing,
     /// No, the pinned one cannot be used any more.
     PinUnavailable(TranscriptionPin),
+    /// No, what administrators laid down cannot be read (MOD-64): why.
+    Unreadable(Problem),
 }
 
 /// Why there is no transcript.
@@ -72,6 +72,9 @@ pub enum TranscribeError {
         /// The pinned model.
         model: String,
     },
+    /// The policy that names the model cannot be read, so none is called.
+    #[error("{0}")]
+    Unreadable(String),
     /// The provider refuses, or nothing can be called. No retry.
     #[error("{0}")]
     Refused(String),
@@ -131,15 +134,6 @@ fn models_of(loaded: &[Loaded]) -> impl Iterator<Item = TranscriptionModel> + '_
 }
 
 impl Models {
-    /// The pinned transcription model; none = the automatic choice.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    pub async fn transcription_pin(&self, org: OrgId) -> Result<Option<TranscriptionPin>, Problem> {
-        let mut conn = self.inner.pool.acquire().await?;
-        Ok(store::transcription::get(&mut conn, org).await?)
-    }
-
     /// The transcription models that can be used now.
     ///
     /// # Errors
@@ -157,68 +151,38 @@ impl Models {
     pub async fn transcription_state(&self, org: OrgId) -> Result<TranscriptionState, Problem> {
         let mut conn = self.inner.pool.acquire().await?;
         let loaded = self.load(&mut conn, org).await?;
-        self.state_of(&mut conn, org, &loaded).await
+        self.state_of(org, &loaded).await
     }
 
-    async fn state_of(
-        &self,
-        conn: &mut PgConnection,
-        org: OrgId,
-        loaded: &[Loaded],
-    ) -> Result<TranscriptionState, Problem> {
-        let pin = store::transcription::get(conn, org).await?;
+    async fn state_of(&self, org: OrgId, loaded: &[Loaded]) -> Result<TranscriptionState, Problem> {
+        let policies = self.inner.policies.of(org).await?;
+        let pin = match policies.transcription_model.usable() {
+            Ok(policy) => policy.pin().map(|(provider, model)| (provider.to_owned(), model.to_owned())),
+            Err(problem) => return Ok(TranscriptionState::Unreadable(problem)),
+        };
         let mut usable = models_of(loaded);
         Ok(match pin {
-            Some(pin) => usable
-                .find(|model| model.provider_slug == pin.provider_slug && model.model == pin.model)
-                .map_or(TranscriptionState::PinUnavailable(pin), TranscriptionState::Usable),
+            Some((provider_slug, model)) => {
+                usable.find(|usable| usable.provider_slug == provider_slug && usable.model == model).map_or_else(
+                    || TranscriptionState::PinUnavailable(TranscriptionPin { provider_slug, model }),
+                    TranscriptionState::Usable,
+                )
+            }
             None => usable.next().map_or(TranscriptionState::Missing, TranscriptionState::Usable),
         })
-    }
-
-    /// Pins a transcription model; `None` goes back to the automatic choice.
-    ///
-    /// # Errors
-    /// `INVALID_BODY`, `TRANSCRIPTION_MODEL_UNAVAILABLE` for one that cannot be used.
-    pub async fn set_transcription(
-        &self,
-        org: OrgId,
-        actor: &Actor,
-        pin: Option<TranscriptionPin>,
-    ) -> Result<(), Problem> {
-        if let Some(Err(why)) = pin.as_ref().map(|pin| check_model_id(&pin.model)) {
-            return Err(Problem::invalid_field("model", why));
-        }
-        let mut tx = self.inner.pool.begin().await?;
-        store::lock_org(&mut tx, org).await?;
-        if let Some(pin) = &pin {
-            let loaded = self.load(&mut tx, org).await?;
-            if !models_of(&loaded).any(|model| model.provider_slug == pin.provider_slug && model.model == pin.model) {
-                return Err(Problem::new(
-                    Code::TranscriptionModelUnavailable,
-                    "This transcription model cannot be used in this organization. Choose one of the list.",
-                ));
-            }
-        }
-        let before = store::transcription::get(&mut tx, org).await?;
-        store::transcription::set(&mut tx, org, pin.as_ref(), self.inner.clock.now()).await?;
-        let word = |pin: &TranscriptionPin| json!({ "providerSlug": pin.provider_slug, "model": pin.model });
-        let details = json!({ "before": before.as_ref().map(word), "after": pin.as_ref().map(word) });
-        let resource = ("transcription", org.to_string());
-        changed(&mut tx, &self.inner.clock, org, actor, "transcription.set", resource, details).await?;
-        tx.commit().await?;
-        Ok(())
     }
 
     /// The model that transcribes now, named as in [`TranscriptionModel::target`].
     ///
     /// # Errors
-    /// [`TranscribeError::NoModel`], [`TranscribeError::PinUnavailable`], [`TranscribeError::Store`].
+    /// [`TranscribeError::NoModel`], [`TranscribeError::PinUnavailable`], [`TranscribeError::Unreadable`],
+    /// [`TranscribeError::Store`].
     pub async fn transcription_target(&self, org: OrgId) -> Result<String, TranscribeError> {
         match self.transcription_state(org).await.map_err(TranscribeError::Store)? {
             TranscriptionState::Usable(model) => Ok(model.target()),
             TranscriptionState::Missing => Err(TranscribeError::NoModel),
             TranscriptionState::PinUnavailable(pin) => Err(TranscribeError::PinUnavailable { model: pin.model }),
+            TranscriptionState::Unreadable(problem) => Err(TranscribeError::Unreadable(problem.message.into_owned())),
         }
     }
 
@@ -237,11 +201,14 @@ impl Models {
         let store_error = |error: sqlx::Error| TranscribeError::Store(error.into());
         let mut conn = self.inner.pool.acquire().await.map_err(store_error)?;
         let loaded = self.load(&mut conn, org).await.map_err(TranscribeError::Store)?;
-        let model = match self.state_of(&mut conn, org, &loaded).await.map_err(TranscribeError::Store)? {
+        let model = match self.state_of(org, &loaded).await.map_err(TranscribeError::Store)? {
             TranscriptionState::Usable(model) => model,
             TranscriptionState::Missing => return Err(TranscribeError::NoModel),
             TranscriptionState::PinUnavailable(pin) => {
                 return Err(TranscribeError::PinUnavailable { model: pin.model });
+            }
+            TranscriptionState::Unreadable(problem) => {
+                return Err(TranscribeError::Unreadable(problem.message.into_owned()));
             }
         };
         let one = loaded.iter().find(|one| one.provider.slug == model.provider_slug).ok_or(TranscribeError::NoModel)?;

@@ -98,7 +98,9 @@ fn unheard(error: TranscribeError) -> TranscribeFailure {
     let sentence = error.to_string();
     match error {
         TranscribeError::NoModel => TranscribeFailure::NoModel(sentence),
-        TranscribeError::PinUnavailable { .. } => TranscribeFailure::Unavailable(sentence),
+        TranscribeError::PinUnavailable { .. } | TranscribeError::Unreadable(_) => {
+            TranscribeFailure::Unavailable(sentence)
+        }
         TranscribeError::Refused(_) => TranscribeFailure::Refused(sentence),
         TranscribeError::Limited(_) => TranscribeFailure::Limited(sentence),
         TranscribeError::Upstream(_) | TranscribeError::Store(_) => TranscribeFailure::Upstream(sentence),

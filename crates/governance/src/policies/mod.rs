@@ -31,7 +31,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use tale_core::clock::SharedClock;
 use tale_core::ids::OrgId;
 use tale_core::problem::Issue;
@@ -278,6 +278,16 @@ impl Policies {
             access: policies.model_access.usable()?.clone(),
             defaults: policies.default_models.usable().cloned().unwrap_or_default(),
         })
+    }
+
+    /// The policies of `org` exactly as they are stored, for a transaction that holds the organization's row.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn held(&self, conn: &mut PgConnection, org: OrgId) -> Result<OrgPolicies, Problem> {
+        let rows = store::list(conn, org).await?;
+        let row = |key: Key| rows.iter().find(|row| row.key == key.text());
+        Ok(OrgPolicies::read(|key| saving::document(key, row(key), None)))
     }
 
     /// Hears of changes by other processes for as long as it is polled.

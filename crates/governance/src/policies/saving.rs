@@ -25,7 +25,7 @@ impl Documents {
     }
 }
 
-fn document(key: Key, row: Option<&Row>, unreadable: Option<String>) -> Document {
+pub(super) fn document(key: Key, row: Option<&Row>, unreadable: Option<String>) -> Document {
     let Some(row) = row else { return Document { value: key.defaults(), version: 0, unreadable } };
     match key.normal(row.value.clone()) {
         Ok(value) => Document { value, version: row.version, unreadable },
@@ -148,7 +148,7 @@ impl Policies {
         // The files first: a copy is then never newer than what is read from the database after it,
         // except where the database was set back.
         let files = self.files(&slug, Key::ALL).await;
-        let rows = store::list(&self.0.pool, org).await?;
+        let rows = store::list(&mut *self.0.pool.acquire().await?, org).await?;
         let mut documents = HashMap::new();
         for (key, file) in files {
             let row = rows.iter().find(|row| row.key == key.text());

@@ -27,8 +27,8 @@ pub(super) async fn lock(conn: &mut PgConnection, org: OrgId) -> Result<Option<S
         .await
 }
 
-pub(super) async fn list(pool: &PgPool, org: OrgId) -> Result<Vec<Row>, sqlx::Error> {
-    sqlx::query_as("SELECT key, value, version FROM app.policies WHERE org_id = $1").bind(org).fetch_all(pool).await
+pub(super) async fn list(conn: &mut PgConnection, org: OrgId) -> Result<Vec<Row>, sqlx::Error> {
+    sqlx::query_as("SELECT key, value, version FROM app.policies WHERE org_id = $1").bind(org).fetch_all(conn).await
 }
 
 pub(super) async fn get(conn: &mut PgConnection, org: OrgId, key: &str) -> Result<Option<Row>, sqlx::Error> {

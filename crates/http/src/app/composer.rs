@@ -4,9 +4,10 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use tale_core::Problem;
 use tale_core::ids::{DocumentId, FileId, MessageId, ThreadId};
-use tale_identity::Capability;
+use tale_core::{Code, Problem};
+use tale_governance::policies::ModelRules;
+use tale_identity::{Caller, Capability};
 use tale_knowledge::contents::MAX_TEXT_CHARS;
 use tale_knowledge::documents::DocumentQuery;
 use tale_knowledge::files::{Attachment, AttachmentState};
@@ -114,13 +115,15 @@ pub struct PickView {
 #[schema(as = Composer)]
 pub struct ComposerView {
     models: Vec<ModelView>,
+    /// Whether there are models and the policy `model_access` leaves the person none of them.
+    models_denied: bool,
     can_manage_providers: bool,
     /// `hybrid`, or `keywords` while no embedding model is set.
     #[schema(schema_with = mode_words)]
     search_mode: &'static str,
     documents_count: u64,
     /// Whether recordings can be transcribed: `ready`, `missing` without a transcription model, or
-    /// `pin-unavailable` when the chosen one cannot be used any more.
+    /// `pin-unavailable` when the chosen one cannot be used any more or the choice cannot be read.
     #[schema(schema_with = transcription_words)]
     transcription: &'static str,
     /// The model used last; `null` is Auto.
@@ -133,9 +136,8 @@ pub struct ComposerView {
 async fn read_composer(State(app): State<App>, member: Member) -> Result<Json<ComposerView>, HttpProblem> {
     let owner = owner_of(&member)?;
     let none = DocumentQuery::default();
-    let rules = app.models.rules(owner.org, member.0.person()).await?;
     let (models, pick, count, embedding, transcription) = futures::join!(
-        app.models.chat_models(owner.org, &rules),
+        permitted(&app, &member.0),
         app.chat.pick(&owner),
         app.knowledge.count_documents(&member.0, &none),
         app.models.embedding(owner.org),
@@ -145,18 +147,33 @@ async fn read_composer(State(app): State<App>, member: Member) -> Result<Json<Co
         Some((Some(model), Some(provider_slug))) => Some(PickView { model, provider_slug }),
         _ => None,
     };
+    let (models, models_denied) = models?;
     Ok(Json(ComposerView {
-        models: models?.into_iter().map(ModelView::from).collect(),
+        models: models.into_iter().map(ModelView::from).collect(),
+        models_denied,
         can_manage_providers: member.0.can(Capability::ProvidersManage),
         search_mode: if embedding?.is_some() { "hybrid" } else { "keywords" },
         documents_count: count?,
         transcription: match transcription? {
             TranscriptionState::Usable(_) => "ready",
             TranscriptionState::Missing => "missing",
-            TranscriptionState::PinUnavailable(_) => "pin-unavailable",
+            TranscriptionState::PinUnavailable(_) | TranscriptionState::Unreadable(_) => "pin-unavailable",
         },
         pick,
     }))
+}
+
+/// The models that the caller may use, and whether it is the policy that leaves none. While it cannot be read
+/// it leaves none: chats stay readable, and a message is refused with the reason.
+async fn permitted(app: &App, caller: &Caller) -> Result<(Vec<ModelEntry>, bool), Problem> {
+    let rules = match app.models.rules(caller.org, caller.person()).await {
+        Ok(rules) => rules,
+        Err(problem) if problem.code == Code::PolicyUnreadable => return Ok((Vec::new(), true)),
+        Err(problem) => return Err(problem),
+    };
+    let models = app.models.chat_models(caller.org, &rules).await?;
+    let denied = models.is_empty() && !app.models.chat_models(caller.org, &ModelRules::none()).await?.is_empty();
+    Ok((models, denied))
 }
 
 /// A pick; `auto` lets Tale choose per message.

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tale_core::ids::ApiKeyId;
 use tale_governance::policies::{Document, Key, ModelRules, Readers};
 use tale_identity::Capability;
 use utoipa::ToSchema;
@@ -17,7 +18,10 @@ use crate::problem::HttpProblem;
 use crate::state::App;
 
 pub(crate) fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(read_policy, change_policy)).routes(routes!(list_governed_models))
+    OpenApiRouter::new()
+        .routes(routes!(read_policy, change_policy))
+        .routes(routes!(list_governed_models))
+        .routes(routes!(list_key_names))
 }
 
 /// A policy.
@@ -97,4 +101,27 @@ async fn list_governed_models(
     caller.require(Capability::GovernanceManage)?;
     let models = app.models.chat_models(caller.org, &ModelRules::none()).await?;
     Ok(Json(GovernedModels { models: models.into_iter().map(ModelView::from).collect() }))
+}
+
+/// A key of a member.
+#[derive(Serialize, ToSchema)]
+struct ApiKeyName {
+    id: ApiKeyId,
+    name: String,
+    /// Who holds it.
+    holder: String,
+}
+
+/// Keys of members.
+#[derive(Serialize, ToSchema)]
+struct ApiKeyNames {
+    keys: Vec<ApiKeyName>,
+}
+
+/// The API keys that rules can name: those of the members, 1,000 at most.
+#[utoipa::path(get, path = "/api/app/governance/api-keys", tag = "app: governance", params(("orgId" = Option<String>, Query)), responses((status = 200, body = ApiKeyNames)))]
+async fn list_key_names(State(app): State<App>, Member(caller): Member) -> Result<Json<ApiKeyNames>, HttpProblem> {
+    let keys = app.identity.member_keys(&caller).await?;
+    let named = keys.into_iter().map(|key| ApiKeyName { id: key.id, name: key.name, holder: key.holder });
+    Ok(Json(ApiKeyNames { keys: named.collect() }))
 }

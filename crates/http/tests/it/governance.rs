@@ -34,7 +34,8 @@ async fn an_admin_lays_a_policy_down_and_members_feel_it_at_every_door() {
         "CONFIG_VERSION_CONFLICT",
     );
 
-    assert_eq!(models(&member.get(&composer).await.expect(200)), 0);
+    let denied = member.get(&composer).await.expect(200);
+    assert_eq!((models(&denied), &denied["modelsDenied"]), (0, &json!(true)));
     assert_eq!(models(&stage.owner.get(&composer).await.expect(200)), 1);
     let pick = json!({ "model": "fake-chat", "providerSlug": "local" });
     assert_refused(member.put(&stage.app("chat/pick"), pick).await, 403, "CHAT_MODEL_FORBIDDEN");
@@ -43,6 +44,28 @@ async fn an_admin_lays_a_policy_down_and_members_feel_it_at_every_door() {
     // The owner is not meant by the rule: their key still answers.
     let listed = stage.key.get("/api/v1/models").await.expect(200);
     assert_eq!(models(&listed), 1);
+}
+
+#[tokio::test]
+async fn rules_can_name_the_keys_of_members_and_of_nobody_else() {
+    let mut stage = Stage::new().await;
+    stage.outsider().await;
+    stage
+        .member(Role::Developer)
+        .await
+        .post(&stage.app("api-keys"), json!({ "name": "Ben's", "expiresInDays": null }))
+        .await
+        .expect(201);
+    let keys = stage.owner.get(&stage.app("governance/api-keys")).await.expect(200)["keys"].take();
+    let names: Vec<[&str; 2]> = keys
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|key| ["holder", "name"].map(|field| key[field].as_str().unwrap()))
+        .collect();
+    assert_eq!(names, [["Ada", "test"], ["Ben", "Ben's"]]);
+    let rule = json!({ "value": { "rules": [{ "scope": "apiKey", "apiKeyId": keys[0]["id"], "period": "daily", "maxRequests": 5 }] } });
+    stage.owner.put(&stage.app("governance/policies/budgets"), rule).await.expect(200);
 }
 
 #[tokio::test]

@@ -58,9 +58,7 @@ fn needs(method: &str, path: &str) -> Needs {
         rest if ["providers", "credentials", "catalogs"].iter().any(|door| rest.starts_with(door)) => {
             Needs::Right(ProvidersManage)
         }
-        rest if rest.starts_with("knowledge/embedding") || rest.starts_with("knowledge/transcription") => {
-            Needs::Right(EmbeddingManage)
-        }
+        rest if rest.starts_with("knowledge/embedding") => Needs::Right(EmbeddingManage),
         "governance/my/budget-status" => Needs::Membership,
         "usage" | "usage/export" => Needs::Right(UsageRead),
         rest if rest.starts_with("governance") => Needs::Right(GovernanceManage),

@@ -129,3 +129,28 @@ pub(crate) async fn touch(
         .await
         .map(drop)
 }
+
+/// A key of a member: its name and its holder's.
+#[derive(sqlx::FromRow)]
+pub(crate) struct NamedKey {
+    pub(crate) id: ApiKeyId,
+    pub(crate) name: String,
+    pub(crate) holder: String,
+}
+
+/// The keys that work in an organization now, by holder and name; at most `limit`.
+pub(crate) async fn of_members(conn: &mut PgConnection, org: OrgId, limit: i64) -> Result<Vec<NamedKey>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT k.id, k.name, u.name AS holder
+           FROM app.memberships m
+           JOIN app.users u ON u.id = m.user_id
+           JOIN app.api_keys k ON k.user_id = m.user_id
+          WHERE m.org_id = $1 AND m.role <> 'disabled' AND k.revoked_at IS NULL
+          ORDER BY lower(u.name), lower(k.name), k.id
+          LIMIT $2",
+    )
+    .bind(org)
+    .bind(limit)
+    .fetch_all(conn)
+    .await
+}

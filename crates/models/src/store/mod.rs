@@ -3,7 +3,6 @@
 pub(crate) mod credentials;
 pub(crate) mod embedding;
 pub(crate) mod providers;
-pub(crate) mod transcription;
 
 use sqlx::PgConnection;
 use tale_core::ids::OrgId;

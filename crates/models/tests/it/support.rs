@@ -24,7 +24,8 @@ pub struct Room {
     pub actor: Actor,
     pub clock: Arc<ManualClock>,
     pub policies: Policies,
-    pub _folder: tempfile::TempDir,
+    /// Where the files of policies are.
+    pub folder: tempfile::TempDir,
 }
 
 impl Room {
@@ -50,7 +51,7 @@ impl Room {
         })
         .unwrap();
         let org = organization(&db.app, "acme").await;
-        Self { db, models, org, actor: Actor::User { id: UserId::new() }, clock, policies, _folder: folder }
+        Self { db, models, org, actor: Actor::User { id: UserId::new() }, clock, policies, folder }
     }
 
     pub async fn audit(&self) -> Vec<(String, serde_json::Value)> {

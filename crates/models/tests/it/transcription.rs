@@ -5,8 +5,8 @@ use std::io::Write;
 use serde_json::json;
 use tale_core::Actor;
 use tale_core::problem::Code;
-use tale_governance::policies::ModelRules;
-use tale_models::{CredentialChange, ModelSpec, Purpose, TranscribeError, TranscriptionPin, TranscriptionState};
+use tale_governance::policies::{Key, MAX_AGE, ModelRules};
+use tale_models::{CredentialChange, ModelSpec, Purpose, TranscribeError, TranscriptionState};
 use tale_testkit::upstream::{FakeUpstream, Reply};
 
 use crate::support::{KEY, Room, chat_model, new_provider};
@@ -83,10 +83,8 @@ async fn automatic_takes_the_first_and_a_lost_pin_is_reported_not_replaced() {
     let room = room_with(&upstream, &["first", "second"]).await;
     let (models, org, actor) = (&room.models, room.org, &room.actor);
     assert_eq!(models.transcription_target(org).await.unwrap(), "own/first");
-    let pin = |model: &str| Some(TranscriptionPin { provider_slug: "own".into(), model: model.into() });
-    let unknown = models.set_transcription(org, actor, pin("talks")).await.unwrap_err();
-    assert_eq!(unknown.code, Code::TranscriptionModelUnavailable);
-    models.set_transcription(org, actor, pin("second")).await.unwrap();
+    let pin = |value| room.policies.set(org, actor, Key::TranscriptionModel, value, None);
+    pin(json!({ "providerSlug": "own", "modelId": "second" })).await.unwrap();
     assert_eq!(hear(&room).await.unwrap().0, "own/second");
     let used = models.delete_provider(org, actor, "own", 1).await.unwrap_err();
     assert_eq!(used.code, Code::ProviderInUse);
@@ -98,23 +96,34 @@ async fn automatic_takes_the_first_and_a_lost_pin_is_reported_not_replaced() {
         ..CredentialChange::default()
     };
     models.change_credential(org, actor, credential.id, narrow).await.unwrap();
-    assert_eq!(
-        models.transcription_state(org).await.unwrap(),
-        TranscriptionState::PinUnavailable(pin("second").unwrap())
-    );
+    let lost = models.transcription_state(org).await.unwrap();
+    assert!(matches!(lost, TranscriptionState::PinUnavailable(pin) if pin.model == "second"));
     assert!(matches!(hear(&room).await, Err(TranscribeError::PinUnavailable { model }) if model == "second"));
-    models.set_transcription(org, actor, None).await.unwrap();
+    pin(json!({ "providerSlug": null, "modelId": null })).await.unwrap();
     assert_eq!(hear(&room).await.unwrap().0, "own/first");
-    let (action, details) = room.audit().await.pop().unwrap();
-    assert_eq!((action.as_str(), details["before"]["model"].as_str()), ("transcription.set", Some("second")));
-    assert!(details["after"].is_null());
+}
+
+#[tokio::test]
+async fn an_operators_file_pins_a_model_and_half_a_pin_stops_transcription() {
+    let upstream = FakeUpstream::start().await;
+    let room = room_with(&upstream, &["first", "second"]).await;
+    let file = room.folder.path().join("acme/governance/transcription-model.yml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "providerSlug: own\nmodelId: second\n").unwrap();
+    assert_eq!(room.models.transcription_target(room.org).await.unwrap(), "own/second");
+    std::fs::write(&file, "modelId: second\n").unwrap();
+    room.clock.advance(MAX_AGE);
+    assert!(
+        matches!(hear(&room).await, Err(TranscribeError::Unreadable(words)) if words.contains("`transcription_model`"))
+    );
+    assert!(upstream.requests().is_empty());
 }
 
 #[tokio::test]
 async fn without_a_model_nothing_is_called() {
     let upstream = FakeUpstream::start().await;
     let room = room_with(&upstream, &[]).await;
-    assert_eq!(room.models.transcription_state(room.org).await.unwrap(), TranscriptionState::Missing);
+    assert!(matches!(room.models.transcription_state(room.org).await.unwrap(), TranscriptionState::Missing));
     assert!(matches!(hear(&room).await, Err(TranscribeError::NoModel)));
     assert!(upstream.requests().is_empty());
 }

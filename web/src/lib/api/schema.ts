@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 4ec4de7abc11d03fed467e7692d8cf7acec271265fe45ee5363369f21a70be1c) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 a0d6af973e4bf5045b2079ba9bbf1a7950d2aae5a077d3dd6231cf468a0422b5) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -2686,6 +2686,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/app/governance/api-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The API keys that rules can name: those of the members, 1,000 at most. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ApiKeyNames"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/app/governance/models": {
         parameters: {
             query?: never;
@@ -2712,49 +2755,6 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["GovernedModels"];
-                    };
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/app/governance/my/budget-status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** How far the limits that bind the caller are used: their own and the organization's. */
-        get: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                200: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["BudgetStatus"];
                     };
                 };
                 400: components["responses"]["BadRequest"];
@@ -2854,14 +2854,14 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/knowledge/connection": {
+    "/api/app/governance/transcription": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Where the organization's passages are. */
+        /** What transcribes recordings now, and which models could be pinned. */
         get: {
             parameters: {
                 query?: {
@@ -2879,7 +2879,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["KnowledgeDatabaseState"];
+                        "application/json": components["schemas"]["TranscriptionSettings"];
                     };
                 };
                 400: components["responses"]["BadRequest"];
@@ -2889,166 +2889,8 @@ export interface paths {
                 default: components["responses"]["Failed"];
             };
         };
-        /**
-         * Names a database as the organization's own, after a look at it. Passages are not moved: files must be
-         *     indexed anew.
-         */
-        put: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["KnowledgeDatabaseForm"];
-                };
-            };
-            responses: {
-                200: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["KnowledgeDatabaseState"];
-                    };
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                409: components["responses"]["Conflict"];
-                413: components["responses"]["TooLarge"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
+        put?: never;
         post?: never;
-        /**
-         * Lets the organization's passages belong into the deployment's database again. What is in its own stays there,
-         *     out of reach.
-         */
-        delete: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                204: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                409: components["responses"]["Conflict"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/app/knowledge/connection/reindex": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Reads all files of the organization anew into its present database, in the background. */
-        post: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                202: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["FilesQueued"];
-                    };
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                409: components["responses"]["Conflict"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/app/knowledge/connection/test": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Looks whether a database can be used; changes nothing. */
-        post: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["KnowledgeDatabaseForm"];
-                };
-            };
-            responses: {
-                200: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["KnowledgeDatabaseFound"];
-                    };
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                409: components["responses"]["Conflict"];
-                413: components["responses"]["TooLarge"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
         delete?: never;
         options?: never;
         head?: never;
@@ -3126,106 +2968,6 @@ export interface paths {
         };
         post?: never;
         /** Removes the embedding model; search goes on by words alone. */
-        delete: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                204: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                409: components["responses"]["Conflict"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/app/knowledge/transcription": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The transcription model and what could be chosen. */
-        get: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                200: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["TranscriptionSettings"];
-                    };
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
-        /** Chooses the transcription model; it serves new recordings. */
-        put: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TranscriptionChoice"];
-                };
-            };
-            responses: {
-                204: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                409: components["responses"]["Conflict"];
-                413: components["responses"]["TooLarge"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
-        post?: never;
-        /** Goes back to the automatic choice. */
         delete: {
             parameters: {
                 query?: {
@@ -3453,49 +3195,6 @@ export interface paths {
                 default: components["responses"]["Failed"];
             };
         };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/app/model-endpoints": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The model endpoints: whether they are on, and what can be called. */
-        get: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                200: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["ModelEndpoints"];
-                    };
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -5002,120 +4701,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/app/usage": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** What the organization used between two days. */
-        get: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                    /** @description The first day (UTC), as `2026-11-30` or as a time in milliseconds; absent: 29 days before `to`. */
-                    from?: string;
-                    /** @description The last day, likewise; absent: today. */
-                    to?: string;
-                    /** @description What the answer is broken down by; absent: `day`. */
-                    groupBy?: components["schemas"]["UsageGroupBy"];
-                    /** @description Only this assistant or kind of work. */
-                    agent?: string;
-                    /** @description Only this model, as `provider/model`. */
-                    model?: string;
-                    /** @description Only this person. */
-                    person?: string;
-                    /** @description Only this API key. */
-                    key?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                200: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["UsageReport"];
-                    };
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/app/usage/export": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The groups of a report as a table for spreadsheets. */
-        get: {
-            parameters: {
-                query?: {
-                    orgId?: string;
-                    /** @description The first day (UTC), as `2026-11-30` or as a time in milliseconds; absent: 29 days before `to`. */
-                    from?: string;
-                    /** @description The last day, likewise; absent: today. */
-                    to?: string;
-                    /** @description What the answer is broken down by; absent: `day`. */
-                    groupBy?: components["schemas"]["UsageGroupBy"];
-                    /** @description Only this assistant or kind of work. */
-                    agent?: string;
-                    /** @description Only this model, as `provider/model`. */
-                    model?: string;
-                    /** @description Only this person. */
-                    person?: string;
-                    /** @description Only this API key. */
-                    key?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                200: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "text/csv": string;
-                    };
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/auth/sign-in/email": {
         parameters: {
             query?: never;
@@ -5329,96 +4914,6 @@ export interface paths {
         };
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/anthropic/v1/messages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Anthropic's messages, for every model of the list. `model` is `<provider>/<model>`; the rest is
-         *     Anthropic's own request, and so is the answer, streamed or not.
-         */
-        post: {
-            parameters: {
-                query?: never;
-                header?: {
-                    /** @description The organization to act in; needed when the key's person belongs to several. */
-                    "X-Organization-Slug"?: string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": unknown;
-                };
-            };
-            responses: {
-                /** @description Anthropic's `message`, or its event stream. */
-                200: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": unknown;
-                    };
-                };
-                /** @description The request must be corrected; `data.issues` names what is wrong. In the interface's own shape, with Tale's code in `error.code`. */
-                400: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description No valid key or session. In the interface's own shape, with Tale's code in `error.code`. */
-                401: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description The caller may not do this. In the interface's own shape, with Tale's code in `error.code`. */
-                403: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description The body is larger than this route accepts. In the interface's own shape, with Tale's code in `error.code`. */
-                413: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Too many requests. `Retry-After` says when to try again. In the interface's own shape, with Tale's code in `error.code`. */
-                429: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Every other refusal or fault, such as 500 or 503. In the interface's own shape, with Tale's code in `error.code`. */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
         delete?: never;
         options?: never;
         head?: never;
@@ -5894,171 +5389,6 @@ export interface paths {
                 403: components["responses"]["Forbidden"];
                 429: components["responses"]["TooMany"];
                 default: components["responses"]["Failed"];
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/openai/chat/completions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * OpenAI's chat completions, for every model of the list. `model` is `<provider>/<model>`; the rest
-         *     is OpenAI's own request, and so is the answer, streamed or not.
-         */
-        post: {
-            parameters: {
-                query?: never;
-                header?: {
-                    /** @description The organization to act in; needed when the key's person belongs to several. */
-                    "X-Organization-Slug"?: string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": unknown;
-                };
-            };
-            responses: {
-                /** @description OpenAI's `chat.completion`, or its event stream. */
-                200: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": unknown;
-                    };
-                };
-                /** @description The request must be corrected; `data.issues` names what is wrong. In the interface's own shape, with Tale's code in `error.code`. */
-                400: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description No valid key or session. In the interface's own shape, with Tale's code in `error.code`. */
-                401: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description The caller may not do this. In the interface's own shape, with Tale's code in `error.code`. */
-                403: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description The body is larger than this route accepts. In the interface's own shape, with Tale's code in `error.code`. */
-                413: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Too many requests. `Retry-After` says when to try again. In the interface's own shape, with Tale's code in `error.code`. */
-                429: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Every other refusal or fault, such as 500 or 503. In the interface's own shape, with Tale's code in `error.code`. */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/openai/models": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The models that the key may call, as OpenAI lists them. */
-        get: {
-            parameters: {
-                query?: never;
-                header?: {
-                    /** @description The organization to act in; needed when the key's person belongs to several. */
-                    "X-Organization-Slug"?: string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                200: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        "X-Tale-Api-Version": components["headers"]["ApiVersion"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["OpenAiModels"];
-                    };
-                };
-                /** @description The request must be corrected; `data.issues` names what is wrong. In the interface's own shape, with Tale's code in `error.code`. */
-                400: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description No valid key or session. In the interface's own shape, with Tale's code in `error.code`. */
-                401: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description The caller may not do this. In the interface's own shape, with Tale's code in `error.code`. */
-                403: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Too many requests. `Retry-After` says when to try again. In the interface's own shape, with Tale's code in `error.code`. */
-                429: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Every other refusal or fault, such as 500 or 503. In the interface's own shape, with Tale's code in `error.code`. */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
             };
         };
         put?: never;
@@ -6858,6 +6188,22 @@ export interface components {
             /** @description Its name. */
             name: string;
         };
+        /**
+         * Format: uuid
+         * @description An API key.
+         */
+        ApiKeyId: string;
+        /** @description A key of a member. */
+        ApiKeyName: {
+            /** @description Who holds it. */
+            holder: string;
+            id: components["schemas"]["ApiKeyId"];
+            name: string;
+        };
+        /** @description Keys of members. */
+        ApiKeyNames: {
+            keys: components["schemas"]["ApiKeyName"][];
+        };
         /** @description The person's keys. */
         ApiKeys: {
             keys: components["schemas"]["ApiKey"][];
@@ -6927,30 +6273,6 @@ export interface components {
             /** @description `PUT`. */
             method: string;
             url: string;
-        };
-        /** @description Whether something stops or nears its end. What describes the reached limit is absent while none is. */
-        BudgetState: {
-            /** @description What the reached limit counts: tokens before cost before requests, and of those the one that lasts longest. */
-            code?: components["schemas"]["LimitKind"];
-            /** @description Whether a limit is reached. */
-            exceeded: boolean;
-            /** Format: double */
-            limit?: number;
-            period?: components["schemas"]["LimitPeriod"];
-            /** @description Why, as a sentence. */
-            reason?: string;
-            /** Format: int64 */
-            resetsAt?: number;
-            scope?: components["schemas"]["LimitScope"];
-            /** Format: double */
-            used?: number;
-            /** @description Limits whose warning threshold is passed. */
-            warnings: components["schemas"]["LimitView"][];
-        };
-        /** @description The caller's limits. */
-        BudgetStatus: {
-            limits: components["schemas"]["LimitView"][];
-            status: components["schemas"]["BudgetState"];
         };
         /** @description What an act on all chats reached. */
         BulkResult: {
@@ -7098,6 +6420,8 @@ export interface components {
             /** Format: int64 */
             documentsCount: number;
             models: components["schemas"]["ChatModel"][];
+            /** @description Whether there are models and the policy `model_access` leaves the person none of them. */
+            modelsDenied: boolean;
             pick: components["schemas"]["ChatPick"] | null;
             /** @enum {string} */
             searchMode: "keywords" | "hybrid";
@@ -7346,7 +6670,7 @@ export interface components {
              * @description Stable; the list only grows.
              * @enum {string}
              */
-            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TRUSTED_KEY_LIMIT" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "KNOWLEDGE_SAME_DATABASE" | "KNOWLEDGE_CHECK_FAILED" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "KNOWLEDGE_MISCONFIGURED" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "BUSY" | "DRAINING";
+            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "ORG_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "NOT_FOUND" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TRUSTED_KEY_LIMIT" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "BUSY" | "DRAINING";
             /** @description Details for some codes, such as `issues`: a list of `{path, message}`. */
             data?: Record<string, never>;
             /** @description What is wrong and what to do, in English. */
@@ -7364,11 +6688,6 @@ export interface components {
          * @description Uploaded bytes.
          */
         FileId: string;
-        /** @description How many files are indexed anew. */
-        FilesQueued: {
-            /** Format: int64 */
-            queued: number;
-        };
         /** @description A document in the palette. */
         FoundDocument: {
             extension: string;
@@ -7447,7 +6766,7 @@ export interface components {
         Indexing: {
             /** @description Whether the passages carry vectors; without them the document is found by its words alone. */
             embedded: boolean;
-            /** @description What went wrong or is waited for, as a sentence. */
+            /** @description What went wrong, as a sentence. */
             error?: string;
             /** @description What clients branch on. */
             errorCode?: string;
@@ -7458,103 +6777,6 @@ export interface components {
             indexedAt?: number;
             progress?: components["schemas"]["Progress"];
             status: components["schemas"]["Status"];
-        };
-        /** @description A database of the organization's own, without its password. */
-        KnowledgeConnection: {
-            database: string;
-            host: string;
-            /** Format: int32 */
-            port: number;
-            sslmode: components["schemas"]["KnowledgeSslMode"];
-            user: string;
-        };
-        /** @description A database to use. */
-        KnowledgeDatabaseForm: {
-            database: string;
-            /** @description A name or an address. */
-            host: string;
-            /**
-             * Format: password
-             * @description The stored one when absent or empty.
-             */
-            password?: string;
-            /** Format: int32 */
-            port: number;
-            /** @description `require` when absent. */
-            sslmode?: components["schemas"]["KnowledgeSslMode"];
-            user: string;
-        };
-        /** @description What a look at a database found. */
-        KnowledgeDatabaseFound: {
-            /** @description Version of the extension `pg_search`, which is not needed; `null` when it is not created there. */
-            pgSearch: string | null;
-            serverVersion: string;
-            /** @description Version of the extension `vector`; `null` when it is not created there. */
-            vector: string | null;
-        };
-        /** @description Where the organization's passages are. */
-        KnowledgeDatabaseState: {
-            connection: components["schemas"]["KnowledgeConnection"] | null;
-            found: components["schemas"]["KnowledgeDatabaseFound"] | null;
-            problem: components["schemas"]["KnowledgeDatabaseTrouble"] | null;
-        };
-        /** @description Why the database of its own cannot be used. */
-        KnowledgeDatabaseTrouble: {
-            /** @description What the files, the network or the server said. */
-            detail: string | null;
-            /**
-             * @description `settings`: its files cannot be used; `opening`: it is not ready yet; `host_refused`, `unresolved`,
-             *     `unreachable`, `not_encrypted`, `login_refused`, `database_missing`, `server_refused`,
-             *     `transaction_pooler`, `vector_missing`, `vector_too_old`, `not_allowed`, `not_prepared`.
-             */
-            reason: string;
-        };
-        /**
-         * @description How a connection is encrypted, in the words of Postgres.
-         * @enum {string}
-         */
-        KnowledgeSslMode: "disable" | "require" | "verify-ca" | "verify-full";
-        /**
-         * @description What a limit counts.
-         * @enum {string}
-         */
-        LimitKind: "TOKEN_LIMIT" | "COST_LIMIT" | "REQUEST_LIMIT";
-        /**
-         * @description How often a limit begins anew, by the calendar in UTC.
-         * @enum {string}
-         */
-        LimitPeriod: "daily" | "weekly" | "monthly";
-        /**
-         * @description Whose limit it is.
-         * @enum {string}
-         */
-        LimitScope: "user" | "role" | "default" | "org";
-        /** @description A limit that binds the caller. */
-        LimitView: {
-            code: components["schemas"]["LimitKind"];
-            /** @description Whether nothing is left. */
-            exceeded: boolean;
-            /** Format: double */
-            limit: number;
-            period: components["schemas"]["LimitPeriod"];
-            /**
-             * Format: int64
-             * @description When it begins anew.
-             */
-            resetsAt: number;
-            scope: components["schemas"]["LimitScope"];
-            /**
-             * Format: double
-             * @description Tokens, cents or requests.
-             */
-            used: number;
-            /** @description Whether the warning's threshold is passed and something is left. */
-            warning: boolean;
-            /**
-             * Format: int32
-             * @description From which percentage on there is a warning.
-             */
-            warningThresholdPercent?: number;
         };
         /**
          * @description A language of the interface.
@@ -7575,8 +6797,6 @@ export interface components {
         MeCapabilities: {
             /** @description Whether the role is owner, admin or developer. */
             developer: boolean;
-            /** @description Whether the key may call the model endpoints. */
-            modelApi: boolean;
         };
         /** @description The key. */
         MeKey: {
@@ -7772,17 +6992,6 @@ export interface components {
              */
             vision: boolean;
         };
-        /** @description The model endpoints as they answer the person's keys. */
-        ModelEndpoints: {
-            /** @description Whether the person's keys may call them. */
-            allowed: boolean;
-            /** @description Whether they are on in the organization. */
-            enabled: boolean;
-            /** @description What `model` takes; empty while they are off. */
-            models: string[];
-            /** @description What `X-Organization-Slug` takes. */
-            organizationSlug: string;
-        };
         /** @description US dollars per million tokens. A missing price is unknown. */
         ModelPricing: {
             /**
@@ -7904,26 +7113,6 @@ export interface components {
              * @description Files of the organization when it began.
              */
             total: number;
-        };
-        /** @description A model, in OpenAI's shape. */
-        OpenAiModel: {
-            /**
-             * Format: int64
-             * @description 0.
-             */
-            created: number;
-            /** @description `<provider>/<model>`, on both interfaces. */
-            id: string;
-            /** @description `model`. */
-            object: string;
-            /** @description The provider. */
-            owned_by: string;
-        };
-        /** @description The models of the list, in OpenAI's shape. */
-        OpenAiModels: {
-            data: components["schemas"]["OpenAiModel"][];
-            /** @description `list`. */
-            object: string;
         };
         /** @description A source the reader may open. */
         OpenSource: {
@@ -8219,8 +7408,6 @@ export interface components {
             legs: {
                 [key: string]: number;
             };
-            /** @description Present when a usage limit kept the dense leg from serving: which, and when it resets. */
-            limited?: string;
             reranked: boolean;
         };
         /** @description A passage that answers. */
@@ -8629,11 +7816,11 @@ export interface components {
             providerName: string;
             providerSlug: string;
         };
-        /** @description The transcription model and what could be chosen. */
+        /** @description What transcribes, and what could. */
         TranscriptionSettings: {
             current: components["schemas"]["TranscriptionModel"] | null;
             models: components["schemas"]["TranscriptionModel"][];
-            pin: components["schemas"]["TranscriptionChoice"] | null;
+            unavailable: components["schemas"]["TranscriptionChoice"] | null;
         };
         /** @description The switch and the ceiling. */
         TrustedHeaderSettings: {
@@ -8765,71 +7952,6 @@ export interface components {
             reasoningTokens?: number;
             /** Format: int64 */
             totalTokens: number;
-        };
-        /** @description Amounts of use. */
-        UsageAmounts: {
-            /**
-             * Format: int64
-             * @description People who used something.
-             */
-            activeUsers: number;
-            /**
-             * Format: int64
-             * @description The part of `inputTokens` that came from caches of the providers.
-             */
-            cachedTokens: number;
-            /**
-             * Format: double
-             * @description In cents, exact to a ten-thousandth. The application's own record, not an invoice.
-             */
-            costCents: number;
-            /** Format: int64 */
-            inputTokens: number;
-            /** Format: int64 */
-            outputTokens: number;
-            /** Format: int64 */
-            requests: number;
-            /**
-             * Format: int64
-             * @description Those of requests and answers together.
-             */
-            tokens: number;
-            /**
-             * Format: int64
-             * @description Seconds of recordings.
-             */
-            units: number;
-        };
-        /** @description One group of a report. */
-        UsageGroup: components["schemas"]["UsageAmounts"] & {
-            /** @description The day, the model, the assistant, or the id of the person or key; `null`: what belongs to none. */
-            key: string | null;
-            /** @description The name of the person or key, while there is one. */
-            name?: string;
-        };
-        /**
-         * @description What a report is broken down by.
-         * @enum {string}
-         */
-        UsageGroupBy: "day" | "week" | "month" | "model" | "agent" | "person" | "key";
-        /** @description What the organization used. */
-        UsageReport: {
-            /**
-             * Format: date
-             * @description The first day.
-             */
-            from: string;
-            groupBy: components["schemas"]["UsageGroupBy"];
-            /** @description A course of time in its order, other groups the dearest first. What is empty is left out. */
-            groups: components["schemas"]["UsageGroup"][];
-            /**
-             * Format: date
-             * @description The last day.
-             */
-            to: string;
-            totals: components["schemas"]["UsageAmounts"];
-            /** @description Whether there are more groups than these 500. */
-            truncated: boolean;
         };
         /** @description The versions of a turn. */
         Versions: {

@@ -14,6 +14,7 @@ export type Permissions = Schemas['Permissions'];
 export type Member = Schemas['Member'];
 export type ModelEndpoints = Schemas['ModelEndpoints'];
 export type ApiKey = Schemas['ApiKey'];
+export type ApiKeyName = Schemas['ApiKeyName'];
 export type CreatedApiKey = Schemas['CreatedApiKey'];
 export type TrustedHeaders = Schemas['TrustedHeaders'];
 export type TrustedKey = Schemas['TrustedKey'];

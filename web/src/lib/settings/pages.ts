@@ -2,10 +2,12 @@
 import ChartColumn from '@lucide/svelte/icons/chart-column';
 import Building2 from '@lucide/svelte/icons/building-2';
 import CodeXml from '@lucide/svelte/icons/code-xml';
+import Coins from '@lucide/svelte/icons/coins';
 import Cpu from '@lucide/svelte/icons/cpu';
 import Database from '@lucide/svelte/icons/database';
 import Gauge from '@lucide/svelte/icons/gauge';
 import Plug from '@lucide/svelte/icons/plug';
+import Scale from '@lucide/svelte/icons/scale';
 import ShieldCheck from '@lucide/svelte/icons/shield-check';
 import SlidersHorizontal from '@lucide/svelte/icons/sliders-horizontal';
 import UserRound from '@lucide/svelte/icons/user-round';
@@ -15,7 +17,7 @@ import { m } from '#lib/paraglide/messages.js';
 import type { Capability } from '#lib/session/capabilities.ts';
 import type { Icon } from '#lib/ui/Icon.ts';
 
-export type SettingsGroup = 'personal' | 'organization' | 'metrics' | 'advanced';
+export type SettingsGroup = 'personal' | 'organization' | 'governance' | 'metrics' | 'advanced';
 export type SettingsSlug =
 	| 'account'
 	| 'usage'
@@ -25,6 +27,8 @@ export type SettingsSlug =
 	| 'members'
 	| 'trusted-headers'
 	| 'providers'
+	| 'governance/content-models'
+	| 'governance/policies-limits'
 	| 'api/rest'
 	| 'api/models'
 	| 'data-residency';
@@ -101,6 +105,24 @@ export const SETTINGS: readonly SettingsPage[] = [
 		roles: ['owner', 'admin', 'developer']
 	},
 	{
+		slug: 'governance/content-models',
+		group: 'governance',
+		label: m.settings_content_models,
+		hint: m.settings_content_models_hint,
+		icon: Scale,
+		needs: 'governance.manage',
+		roles: ['owner', 'admin']
+	},
+	{
+		slug: 'governance/policies-limits',
+		group: 'governance',
+		label: m.settings_policies_limits,
+		hint: m.settings_policies_limits_hint,
+		icon: Coins,
+		needs: 'governance.manage',
+		roles: ['owner', 'admin']
+	},
+	{
 		slug: 'metrics/usage',
 		group: 'metrics',
 		label: m.settings_usage,
@@ -141,6 +163,7 @@ export const SETTINGS: readonly SettingsPage[] = [
 export const GROUPS: readonly { id: SettingsGroup; label: () => string; phoneLabel: () => string }[] = [
 	{ id: 'personal', label: m.settings_personal, phoneLabel: m.settings_you },
 	{ id: 'organization', label: m.settings_organization, phoneLabel: m.settings_organization },
+	{ id: 'governance', label: m.settings_governance, phoneLabel: m.settings_governance },
 	{ id: 'metrics', label: m.settings_metrics, phoneLabel: m.settings_metrics },
 	{ id: 'advanced', label: m.settings_advanced, phoneLabel: m.settings_advanced }
 ];

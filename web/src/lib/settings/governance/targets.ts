@@ -1,0 +1,68 @@
+/** Whom rules are about, by name. */
+import type { ApiKeyName, Member, Role } from '#lib/api/types.ts';
+import { m } from '#lib/paraglide/messages.js';
+import { ROLES, roleName } from '#lib/session/roles.ts';
+import type { Target } from './policies.ts';
+
+export type Scope = Target['scope'];
+
+export function scopeLabel(scope: Scope): string {
+	switch (scope) {
+		case 'user':
+			return m.governance_scope_user();
+		case 'role':
+			return m.governance_scope_role();
+		case 'default':
+			return m.governance_scope_default();
+		case 'org':
+			return m.governance_scope_org();
+		case 'apiKey':
+			return m.governance_scope_key();
+	}
+}
+
+/** The id that a rule names, when it names one. */
+export const targetId = (target: Target) => (target.scope === 'apiKey' ? target.apiKeyId : target.scopeId);
+
+/** The same rule about somebody else. */
+export function aimed<R extends Target>(rule: R, scope: Scope, id: string): R {
+	const next: R = { ...rule, scope };
+	delete next.scopeId;
+	delete next.apiKeyId;
+	if (scope === 'apiKey') next.apiKeyId = id;
+	else if (scope === 'user' || scope === 'role') next.scopeId = id;
+	return next;
+}
+
+export interface Named {
+	value: string;
+	label: string;
+}
+
+/** What a rule of a scope can name, in the order in which it is looked for. */
+export function choices(scope: Scope, members: readonly Member[], keys: readonly ApiKeyName[]): Named[] {
+	switch (scope) {
+		case 'user':
+			return members.map(({ userId, name, email }) => ({ value: userId, label: `${name} (${email})` }));
+		case 'role':
+			return ROLES.map((role) => ({ value: role, label: roleName(role) }));
+		case 'apiKey':
+			return keys.map(({ id, name, holder }) => ({ value: id, label: `${name} (${holder})` }));
+		default:
+			return [];
+	}
+}
+
+/** Whom a rule is about, in words. One whose target is gone stays readable. */
+export function targetName(target: Target, members: readonly Member[], keys: readonly ApiKeyName[]): string {
+	switch (target.scope) {
+		case 'user':
+			return members.find(({ userId }) => userId === target.scopeId)?.name ?? m.governance_gone_person();
+		case 'role':
+			return m.governance_target_role({ role: roleName(target.scopeId as Role) });
+		case 'apiKey':
+			return keys.find(({ id }) => id === target.apiKeyId)?.name ?? m.governance_gone_key();
+		default:
+			return scopeLabel(target.scope);
+	}
+}
