@@ -86,7 +86,9 @@ test('a model that is blocked leaves a member’s picker, and a message pinned t
 		await dialog.getByRole('checkbox', { name: 'leeds-large' }).check();
 		await dialog.getByRole('button', { name: 'Save' }).click();
 		await expect(access.getByRole('row', { name: /Role: Member/ })).toContainText('Blocked: leeds-large');
+		const enforced = page.waitForResponse((answer) => answer.request().method() === 'PUT' && answer.ok());
 		await access.getByRole('switch', { name: 'Enforce model access' }).click();
+		await enforced;
 		await expect(access.getByRole('switch')).toBeChecked();
 
 		await lena.getByRole('textbox', { name: 'Message' }).press('Enter');

@@ -12,7 +12,6 @@ pub mod caller;
 pub mod config;
 pub mod fields;
 pub mod frames;
-pub mod idle_policy;
 pub mod keys;
 pub mod lockout;
 pub mod members;

@@ -177,6 +177,12 @@ impl Identity {
         Ok(principal)
     }
 
+    /// How long a session may be idle at most, whatever organizations lay down; `None` = as long as it lives.
+    #[must_use]
+    pub fn idle_cap(&self) -> Option<Duration> {
+        self.0.config.session_idle_timeout
+    }
+
     /// The window of a session: an organization can shorten what the deployment allows, never lengthen it
     /// (SES-4).
     fn idle_window(&self, minutes: Option<i32>) -> Option<Duration> {

@@ -22,6 +22,7 @@ mod mirror;
 mod model_access;
 mod saving;
 mod scope;
+mod session_idle_timeout;
 mod store;
 mod transcription_model;
 
@@ -43,6 +44,7 @@ use crate::budgets::BudgetRules;
 pub use default_models::{DefaultModels, DefaultRule};
 pub use model_access::{AccessMode, AccessRule, ModelAccess, ModelApi, ModelRules};
 pub use scope::{Person, Scope};
+pub use session_idle_timeout::SessionIdleTimeout;
 pub use transcription_model::TranscriptionModelPin;
 
 /// Oldest state of an organization's policies that a process acts on.
@@ -168,6 +170,8 @@ policies! {
     Budgets budgets BudgetRules = "budgets" "budgets" for Admins;
     /// Which model hears recordings.
     TranscriptionModel transcription_model TranscriptionModelPin = "transcription_model" "transcription-model" for Admins;
+    /// How long sessions may be idle.
+    SessionIdleTimeout session_idle_timeout SessionIdleTimeout = "session_idle_timeout" "session-idle-timeout" for Members;
 }
 
 impl Key {

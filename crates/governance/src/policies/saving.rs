@@ -39,11 +39,12 @@ pub(super) fn document(key: Key, row: Option<&Row>, unreadable: Option<String>) 
 }
 
 /// Whether a file and the row beside it need to be brought together.
-fn differ(file: &File, row: Option<&Row>) -> bool {
+fn differ(key: Key, file: &File, row: Option<&Row>) -> bool {
     match (file, row) {
         (File::Absent | File::Written(Err(_)), _) => false,
         (File::Copy { version, .. }, Some(row)) => *version != row.version,
-        (File::Written(Ok(value)), Some(row)) => *value != row.value,
+        // A row of an earlier release lacks the fields that this one fills in.
+        (File::Written(Ok(value)), Some(row)) => key.normal(row.value.clone()).as_ref() != Ok(value),
         (File::Copy { .. } | File::Written(Ok(_)), None) => true,
     }
 }
@@ -152,7 +153,7 @@ impl Policies {
         let mut documents = HashMap::new();
         for (key, file) in files {
             let row = rows.iter().find(|row| row.key == key.text());
-            let document = if differ(&file, row) {
+            let document = if differ(key, &file, row) {
                 let mut tx = self.0.pool.begin().await?;
                 let slug = store::lock(&mut tx, org).await?.ok_or_else(absent)?;
                 let (document, _) = self.reconcile(&mut tx, org, &slug, key).await?;
@@ -192,7 +193,7 @@ impl Policies {
             _ => None,
         };
         let stored = document(key, row.as_ref(), unreadable);
-        if !differ(&file, row.as_ref()) {
+        if !differ(key, &file, row.as_ref()) {
             return Ok((stored, file));
         }
         match (&file, row) {

@@ -64,39 +64,19 @@ struct OrganizationRequest {
     name: String,
 }
 
-/// How long sessions of members may be idle.
+/// What the deployment lays down about sessions.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct SessionPolicy {
-    /// Whether the organization sets a window of its own.
-    enabled: bool,
-    /// Minutes without use after which a session ends; a proposal while there is no window.
-    idle_timeout_minutes: u16,
-    /// What the operator allows at most, in minutes; `null` when they set nothing.
+struct SessionLimits {
+    /// How long a session may be idle at most, in minutes; `null` when the operator set nothing. The policy
+    /// `session_idle_timeout` can only shorten it.
     #[schema(required)]
     deployment_minutes: Option<u64>,
 }
 
-/// A window for sessions. It can only shorten what the operator allows.
-#[derive(Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct SessionPolicyRequest {
-    /// Whether the organization sets a window of its own.
-    enabled: bool,
-    /// 1 to 1440.
-    #[schema(minimum = 1, maximum = 1440)]
-    idle_timeout_minutes: u16,
-}
-
-/// What is proposed while an organization has no window.
-const PROPOSED_MINUTES: u16 = 30;
-
 /// The routes of this module.
 pub(crate) fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(create))
-        .routes(routes!(rename))
-        .routes(routes!(session_policy, set_session_policy))
+    OpenApiRouter::new().routes(routes!(create)).routes(routes!(rename)).routes(routes!(session_limits))
 }
 
 async fn caller_in(app: &App, principal: &SessionPrincipal, id: &str) -> Result<Caller, Problem> {
@@ -130,32 +110,13 @@ async fn rename(
     Ok(Json(app.identity.rename_organization(&caller, &body.read()?.name).await?.into()))
 }
 
-/// How long sessions of the members may be idle.
-#[utoipa::path(get, path = "/api/app/organizations/{id}/session-policy", tag = "organizations", params(("id" = String, Path)), responses((status = 200, body = SessionPolicy)), operation_id = "read_session_policy")]
-async fn session_policy(
+/// What the deployment lays down about the sessions of members.
+#[utoipa::path(get, path = "/api/app/organizations/{id}/session-limits", tag = "organizations", params(("id" = String, Path)), responses((status = 200, body = SessionLimits)), operation_id = "read_session_limits")]
+async fn session_limits(
     State(app): State<App>,
     Signed(principal): Signed,
     Path(id): Path<String>,
-) -> Result<Json<SessionPolicy>, HttpProblem> {
-    let caller = caller_in(&app, &principal, &id).await?;
-    let policy = app.identity.idle_policy(&caller).await?;
-    Ok(Json(SessionPolicy {
-        enabled: policy.minutes.is_some(),
-        idle_timeout_minutes: policy.minutes.unwrap_or(PROPOSED_MINUTES),
-        deployment_minutes: policy.deployment.map(|window| window.as_secs() / 60),
-    }))
-}
-
-/// Sets how long sessions of the members may be idle. It counts from their next request.
-#[utoipa::path(put, path = "/api/app/organizations/{id}/session-policy", tag = "organizations", params(("id" = String, Path)), request_body = SessionPolicyRequest, responses((status = 204)), operation_id = "set_session_policy")]
-async fn set_session_policy(
-    State(app): State<App>,
-    Signed(principal): Signed,
-    Path(id): Path<String>,
-    body: Body<SessionPolicyRequest>,
-) -> Result<StatusCode, HttpProblem> {
-    let caller = caller_in(&app, &principal, &id).await?;
-    let form = body.read()?;
-    app.identity.set_idle_policy(&caller, form.enabled.then_some(form.idle_timeout_minutes)).await?;
-    Ok(StatusCode::NO_CONTENT)
+) -> Result<Json<SessionLimits>, HttpProblem> {
+    caller_in(&app, &principal, &id).await?;
+    Ok(Json(SessionLimits { deployment_minutes: app.identity.idle_cap().map(|window| window.as_secs() / 60) }))
 }

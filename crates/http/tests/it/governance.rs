@@ -80,6 +80,9 @@ async fn policies_are_read_by_role_and_refused_by_name() {
     assert_refused(member.put(&at(&stage, "default_models"), json!({ "value": {} })).await, 403, "ORG_FORBIDDEN");
     assert_refused(stage.owner.get(&at(&stage, "nonsense")).await, 404, "POLICY_UNKNOWN");
     assert_refused(stage.owner.put(&at(&stage, "nonsense"), json!({ "value": {} })).await, 404, "POLICY_UNKNOWN");
+    let long = json!({ "value": { "enabled": true, "idleTimeoutMinutes": 1441 } });
+    let refused = stage.owner.put(&at(&stage, "session_idle_timeout"), long).await;
+    assert_eq!(refused.json()["data"]["issues"][0]["path"], "value.idleTimeoutMinutes");
     let half = json!({ "value": { "modelId": "whisper-1" } });
     let refused = stage.owner.put(&at(&stage, "transcription_model"), half).await;
     assert_eq!(refused.json()["data"]["issues"][0]["path"], "value.providerSlug");

@@ -103,25 +103,3 @@ pub(crate) async fn membership(
     .fetch_optional(conn)
     .await
 }
-
-/// How many minutes a session of a member may be idle; `None` = the organization sets no window.
-pub(crate) async fn idle_minutes(conn: &mut PgConnection, org: OrgId) -> Result<Option<i32>, sqlx::Error> {
-    let found = sqlx::query_scalar("SELECT session_idle_minutes FROM app.organizations WHERE id = $1")
-        .bind(org)
-        .fetch_optional(conn)
-        .await?;
-    Ok(found.flatten())
-}
-
-pub(crate) async fn set_idle_minutes(
-    conn: &mut PgConnection,
-    org: OrgId,
-    minutes: Option<i32>,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE app.organizations SET session_idle_minutes = $2 WHERE id = $1")
-        .bind(org)
-        .bind(minutes)
-        .execute(conn)
-        .await
-        .map(drop)
-}

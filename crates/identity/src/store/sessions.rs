@@ -6,13 +6,14 @@ use sqlx::{FromRow, PgConnection};
 use tale_core::ids::{OrgId, SessionId, UserId};
 
 /// The shortest window, in minutes, of the organizations that the person of session `s` belongs to; NULL
-/// when none has one. Reads a row per membership, by index.
+/// when none has one: their policies `session_idle_timeout`, whose fields are always there. Reads a row per
+/// membership, by index.
 macro_rules! idle_minutes {
     () => {
-        "(SELECT min(o.session_idle_minutes)
+        "(SELECT min((p.value ->> 'idleTimeoutMinutes')::integer)
             FROM app.memberships m
-            JOIN app.organizations o ON o.id = m.org_id
-           WHERE m.user_id = s.user_id AND m.role <> 'disabled')"
+            JOIN app.policies p ON p.org_id = m.org_id AND p.key = 'session_idle_timeout'
+           WHERE m.user_id = s.user_id AND m.role <> 'disabled' AND (p.value ->> 'enabled')::boolean)"
     };
 }
 
@@ -259,10 +260,10 @@ pub(crate) async fn end_idle(
 ) -> Result<Vec<(SessionId, UserId)>, sqlx::Error> {
     sqlx::query_as(
         "WITH windows AS (
-             SELECT m.user_id, min(o.session_idle_minutes) AS minutes
-               FROM app.organizations o
-               JOIN app.memberships m ON m.org_id = o.id
-              WHERE o.session_idle_minutes IS NOT NULL AND m.role <> 'disabled'
+             SELECT m.user_id, min((p.value ->> 'idleTimeoutMinutes')::integer) AS minutes
+               FROM app.policies p
+               JOIN app.memberships m ON m.org_id = p.org_id
+              WHERE p.key = 'session_idle_timeout' AND (p.value ->> 'enabled')::boolean AND m.role <> 'disabled'
               GROUP BY m.user_id),
          idle AS (
              SELECT s.id FROM app.sessions s

@@ -178,7 +178,7 @@ async fn a_copy_follows_the_window_of_the_organization() {
     let world = World::with(config(None)).await;
     let owner = world.owner().await;
     let feed = hear(&world.identity, &owner).await;
-    world.identity.set_idle_policy(&owner.caller, Some(2)).await.unwrap();
+    world.window(&owner, Some(2)).await;
     let principal = world.identity.authenticate_session(&owner.token, true).await.unwrap();
     let copy = world.identity.copy_session(&principal, &owner.token).unwrap();
     assert_eq!(copy.max_age, Duration::from_secs(30));

@@ -61,22 +61,15 @@ async fn an_organization_shortens_the_window_of_its_people_and_never_lengthens_i
     let owner = world.owner().await;
     let member = world.member(&owner, "m@acme.test", Role::Member).await;
     let stranger = world.stranger("s@other.test", "Other").await;
-    assert_eq!(code(world.identity.set_idle_policy(&member.caller, Some(5)).await), Code::OrgForbidden);
-    for wrong in [0, 1441] {
-        assert_eq!(code(world.identity.set_idle_policy(&owner.caller, Some(wrong)).await), Code::InvalidBody);
-    }
     let alive = async |person: &Person| world.identity.authenticate_session(&person.token, true).await.is_ok();
 
     // Longer than the deployment allows: nothing changes.
-    world.identity.set_idle_policy(&owner.caller, Some(60)).await.unwrap();
+    world.window(&owner, Some(60)).await;
     world.pass(14 * MINUTE);
     for person in [&owner, &member, &stranger] {
         world.identity.authenticate_session(&person.token, false).await.unwrap();
     }
-    world.identity.set_idle_policy(&owner.caller, Some(5)).await.unwrap();
-    world.identity.set_idle_policy(&owner.caller, Some(5)).await.unwrap();
-    assert_eq!(world.audited(owner.org, "governance_policy.updated").await, 2);
-    assert_eq!(world.identity.idle_policy(&owner.caller).await.unwrap().minutes, Some(5));
+    world.window(&owner, Some(5)).await;
 
     // Exactly, at the next request, at every place that asks.
     world.pass(5 * MINUTE - Duration::from_secs(1));
@@ -106,8 +99,7 @@ async fn an_organization_shortens_the_window_of_its_people_and_never_lengthens_i
         .unwrap();
     world.pass(14 * MINUTE);
     world.identity.authenticate_session(&again.token, true).await.unwrap();
-    world.identity.set_idle_policy(&owner.caller, None).await.unwrap();
-    assert_eq!(world.identity.idle_policy(&owner.caller).await.unwrap().minutes, None);
+    world.window(&owner, None).await;
 }
 
 #[tokio::test]

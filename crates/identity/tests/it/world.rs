@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde_json::json;
 use tale_core::ids::{OrgId, UserId};
 use tale_core::{Code, ManualClock, Problem};
+use tale_governance::policies::{Key, Policies};
 use tale_identity::accounts::{Setup, SignUp};
 use tale_identity::members::NewMember;
 use tale_identity::password::HashCost;
 use tale_identity::sessions::SignedIn;
 use tale_identity::sign_in::Credentials;
 use tale_identity::{Caller, ClientAddress, Device, Identity, IdentityConfig, Role, SessionPrincipal};
+use tale_orgfiles::{AgeKeys, ConfigStore};
 use tale_testkit::TestDb;
 
 /// A password that meets the policy.
@@ -21,6 +24,8 @@ pub struct World {
     pub identity: Identity,
     pub clock: Arc<ManualClock>,
     pub db: TestDb,
+    policies: Policies,
+    _files: tempfile::TempDir,
 }
 
 /// Hashing that costs a test nothing.
@@ -38,12 +43,24 @@ impl World {
         let clock = Arc::new(ManualClock::new(start()));
         let config = IdentityConfig { hash_cost: cheap(), ..config };
         let identity = Identity::new(db.app.clone(), clock.clone(), config).unwrap();
-        Self { identity, clock, db }
+        let files = tempfile::tempdir().unwrap();
+        let store = ConfigStore::new(files.path(), AgeKeys::load(None, None).unwrap());
+        let policies = Policies::new(db.app.clone(), clock.clone(), store);
+        Self { identity, clock, db, policies, _files: files }
     }
 
     /// The same database behind another process with other settings.
     pub fn again(&self, config: IdentityConfig) -> Identity {
         Identity::new(self.db.app.clone(), self.clock.clone(), config).unwrap()
+    }
+
+    /// Sets the window of idle sessions in the organization of `by`, or takes it away.
+    pub async fn window(&self, by: &Person, minutes: Option<u16>) {
+        let value = match minutes {
+            Some(minutes) => json!({ "enabled": true, "idleTimeoutMinutes": minutes }),
+            None => json!({ "enabled": false }),
+        };
+        self.policies.set(by.org, &by.caller.actor(), Key::SessionIdleTimeout, value, None).await.unwrap();
     }
 
     pub fn pass(&self, time: Duration) {

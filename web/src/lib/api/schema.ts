@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 a0d6af973e4bf5045b2079ba9bbf1a7950d2aae5a077d3dd6231cf468a0422b5) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 ac5a926c45495078d76ac88c0936a306aaab07ee71c6fc681262c9dfa869c534) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -3654,14 +3654,14 @@ export interface paths {
         };
         trace?: never;
     };
-    "/api/app/organizations/{id}/session-policy": {
+    "/api/app/organizations/{id}/session-limits": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** How long sessions of the members may be idle. */
+        /** What the deployment lays down about the sessions of members. */
         get: {
             parameters: {
                 query?: never;
@@ -3679,7 +3679,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["SessionPolicy"];
+                        "application/json": components["schemas"]["SessionLimits"];
                     };
                 };
                 400: components["responses"]["BadRequest"];
@@ -3690,39 +3690,7 @@ export interface paths {
                 default: components["responses"]["Failed"];
             };
         };
-        /** Sets how long sessions of the members may be idle. It counts from their next request. */
-        put: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["SessionPolicyRequest"];
-                };
-            };
-            responses: {
-                204: {
-                    headers: {
-                        "X-Request-Id": components["headers"]["RequestId"];
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                400: components["responses"]["BadRequest"];
-                401: components["responses"]["Unauthorized"];
-                403: components["responses"]["Forbidden"];
-                404: components["responses"]["NotFound"];
-                409: components["responses"]["Conflict"];
-                413: components["responses"]["TooLarge"];
-                429: components["responses"]["TooMany"];
-                default: components["responses"]["Failed"];
-            };
-        };
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -7539,30 +7507,14 @@ export interface components {
             /** @description The release. */
             version: string;
         };
-        /** @description How long sessions of members may be idle. */
-        SessionPolicy: {
+        /** @description What the deployment lays down about sessions. */
+        SessionLimits: {
             /**
              * Format: int64
-             * @description What the operator allows at most, in minutes; `null` when they set nothing.
+             * @description How long a session may be idle at most, in minutes; `null` when the operator set nothing. The policy
+             *     `session_idle_timeout` can only shorten it.
              */
             deploymentMinutes: number | null;
-            /** @description Whether the organization sets a window of its own. */
-            enabled: boolean;
-            /**
-             * Format: int32
-             * @description Minutes without use after which a session ends; a proposal while there is no window.
-             */
-            idleTimeoutMinutes: number;
-        };
-        /** @description A window for sessions. It can only shorten what the operator allows. */
-        SessionPolicyRequest: {
-            /** @description Whether the organization sets a window of its own. */
-            enabled: boolean;
-            /**
-             * Format: int32
-             * @description 1 to 1440.
-             */
-            idleTimeoutMinutes: number;
         };
         /** @description A person, as far as their own browser needs it. */
         SessionUser: {

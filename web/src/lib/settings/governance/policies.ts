@@ -53,6 +53,7 @@ interface Values {
 	default_models: DefaultModels;
 	budgets: Budgets;
 	transcription_model: { providerSlug?: string; modelId?: string };
+	session_idle_timeout: { enabled: boolean; idleTimeoutMinutes: number };
 }
 export type PolicyKey = keyof Values;
 
