@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use tale_core::Actor;
 use tale_core::ids::OrgId;
 use tale_core::problem::{Code, Problem};
 use tale_governance::budgets::Refusal;

@@ -100,6 +100,8 @@ async fn rules_narrow_lists_and_calls_and_name_the_policy() {
     )
     .await
     .unwrap();
+    let used = models.delete_provider(org, actor, "b", 1).await.unwrap_err();
+    assert_eq!((used.code, &used.data.unwrap()["usedBy"]), (Code::ProviderInUse, &json!(["default_models"])));
     let rules = models.rules(org, Person { user: None, role: "member" }).await.unwrap();
     let seen: Vec<String> = models
         .chat_models(org, &rules)

@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 ac5a926c45495078d76ac88c0936a306aaab07ee71c6fc681262c9dfa869c534) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 67f26991f813bfadb319b1097e8d064866202094787ad232bfce2f37fa6428a5) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -2772,6 +2772,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/app/governance/my/budget-status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How far the limits that bind the caller are used: their own and the organization's. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["BudgetStatus"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/app/governance/policies/{key}": {
         parameters: {
             query?: never;
@@ -4669,6 +4712,120 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/app/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the organization used between two days. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description The first day (UTC), as `2026-11-30` or as a time in milliseconds; absent: 29 days before `to`. */
+                    from?: string;
+                    /** @description The last day, likewise; absent: today. */
+                    to?: string;
+                    /** @description What the answer is broken down by; absent: `day`. */
+                    groupBy?: components["schemas"]["UsageGroupBy"];
+                    /** @description Only this assistant or kind of work. */
+                    agent?: string;
+                    /** @description Only this model, as `provider/model`. */
+                    model?: string;
+                    /** @description Only this person. */
+                    person?: string;
+                    /** @description Only this API key. */
+                    key?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["UsageReport"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/usage/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The groups of a report as a table for spreadsheets. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description The first day (UTC), as `2026-11-30` or as a time in milliseconds; absent: 29 days before `to`. */
+                    from?: string;
+                    /** @description The last day, likewise; absent: today. */
+                    to?: string;
+                    /** @description What the answer is broken down by; absent: `day`. */
+                    groupBy?: components["schemas"]["UsageGroupBy"];
+                    /** @description Only this assistant or kind of work. */
+                    agent?: string;
+                    /** @description Only this model, as `provider/model`. */
+                    model?: string;
+                    /** @description Only this person. */
+                    person?: string;
+                    /** @description Only this API key. */
+                    key?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/csv": string;
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/sign-in/email": {
         parameters: {
             query?: never;
@@ -6242,6 +6399,30 @@ export interface components {
             method: string;
             url: string;
         };
+        /** @description Whether something stops or nears its end. What describes the reached limit is absent while none is. */
+        BudgetState: {
+            /** @description What the reached limit counts: tokens before cost before requests, and of those the one that lasts longest. */
+            code?: components["schemas"]["LimitKind"];
+            /** @description Whether a limit is reached. */
+            exceeded: boolean;
+            /** Format: double */
+            limit?: number;
+            period?: components["schemas"]["LimitPeriod"];
+            /** @description Why, as a sentence. */
+            reason?: string;
+            /** Format: int64 */
+            resetsAt?: number;
+            scope?: components["schemas"]["LimitScope"];
+            /** Format: double */
+            used?: number;
+            /** @description Limits whose warning threshold is passed. */
+            warnings: components["schemas"]["LimitView"][];
+        };
+        /** @description The caller's limits. */
+        BudgetStatus: {
+            limits: components["schemas"]["LimitView"][];
+            status: components["schemas"]["BudgetState"];
+        };
         /** @description What an act on all chats reached. */
         BulkResult: {
             /** Format: int64 */
@@ -6745,6 +6926,48 @@ export interface components {
             indexedAt?: number;
             progress?: components["schemas"]["Progress"];
             status: components["schemas"]["Status"];
+        };
+        /**
+         * @description What a limit counts.
+         * @enum {string}
+         */
+        LimitKind: "TOKEN_LIMIT" | "COST_LIMIT" | "REQUEST_LIMIT";
+        /**
+         * @description How often a limit begins anew, by the calendar in UTC.
+         * @enum {string}
+         */
+        LimitPeriod: "daily" | "weekly" | "monthly";
+        /**
+         * @description Whose limit it is.
+         * @enum {string}
+         */
+        LimitScope: "user" | "role" | "default" | "org";
+        /** @description A limit that binds the caller. */
+        LimitView: {
+            code: components["schemas"]["LimitKind"];
+            /** @description Whether nothing is left. */
+            exceeded: boolean;
+            /** Format: double */
+            limit: number;
+            period: components["schemas"]["LimitPeriod"];
+            /**
+             * Format: int64
+             * @description When it begins anew.
+             */
+            resetsAt: number;
+            scope: components["schemas"]["LimitScope"];
+            /**
+             * Format: double
+             * @description Tokens, cents or requests.
+             */
+            used: number;
+            /** @description Whether the warning's threshold is passed and something is left. */
+            warning: boolean;
+            /**
+             * Format: int32
+             * @description From which percentage on there is a warning.
+             */
+            warningThresholdPercent?: number;
         };
         /**
          * @description A language of the interface.
@@ -7376,6 +7599,8 @@ export interface components {
             legs: {
                 [key: string]: number;
             };
+            /** @description Present when a usage limit kept the dense leg from serving: which, and when it resets. */
+            limited?: string;
             reranked: boolean;
         };
         /** @description A passage that answers. */
@@ -7904,6 +8129,71 @@ export interface components {
             reasoningTokens?: number;
             /** Format: int64 */
             totalTokens: number;
+        };
+        /** @description Amounts of use. */
+        UsageAmounts: {
+            /**
+             * Format: int64
+             * @description People who used something.
+             */
+            activeUsers: number;
+            /**
+             * Format: int64
+             * @description The part of `inputTokens` that came from caches of the providers.
+             */
+            cachedTokens: number;
+            /**
+             * Format: double
+             * @description In cents, exact to a ten-thousandth. The application's own record, not an invoice.
+             */
+            costCents: number;
+            /** Format: int64 */
+            inputTokens: number;
+            /** Format: int64 */
+            outputTokens: number;
+            /** Format: int64 */
+            requests: number;
+            /**
+             * Format: int64
+             * @description Those of requests and answers together.
+             */
+            tokens: number;
+            /**
+             * Format: int64
+             * @description Seconds of recordings.
+             */
+            units: number;
+        };
+        /** @description One group of a report. */
+        UsageGroup: components["schemas"]["UsageAmounts"] & {
+            /** @description The day, the model, the assistant, or the id of the person or key; `null`: what belongs to none. */
+            key: string | null;
+            /** @description The name of the person or key, while there is one. */
+            name?: string;
+        };
+        /**
+         * @description What a report is broken down by.
+         * @enum {string}
+         */
+        UsageGroupBy: "day" | "week" | "month" | "model" | "agent" | "person" | "key";
+        /** @description What the organization used. */
+        UsageReport: {
+            /**
+             * Format: date
+             * @description The first day.
+             */
+            from: string;
+            groupBy: components["schemas"]["UsageGroupBy"];
+            /** @description A course of time in its order, other groups the dearest first. What is empty is left out. */
+            groups: components["schemas"]["UsageGroup"][];
+            /**
+             * Format: date
+             * @description The last day.
+             */
+            to: string;
+            totals: components["schemas"]["UsageAmounts"];
+            /** @description Whether there are more groups than these 500. */
+            truncated: boolean;
         };
         /** @description The versions of a turn. */
         Versions: {

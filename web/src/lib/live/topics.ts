@@ -31,7 +31,7 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 		case 'organization':
 			return [keys.session, org('trustedHeaders')];
 		case 'policies':
-			return [org('governance'), org('composer'), org('transcription'), org('modelEndpoints')];
+			return ['governance', 'composer', 'transcription', 'budget', 'modelEndpoints'].map((of) => org(of));
 		case 'preferences':
 			return [org('preferences')];
 		default:

@@ -91,7 +91,9 @@ export async function savePolicy<K extends PolicyKey>(
 	);
 	queryClient.setQueryData(keys.org(orgId, 'governance', key), saved);
 	await Promise.all(
-		['composer', 'transcription'].map((topic) => queryClient.invalidateQueries({ queryKey: keys.org(orgId, topic) }))
+		['composer', 'transcription', 'budget'].map((topic) =>
+			queryClient.invalidateQueries({ queryKey: keys.org(orgId, topic) })
+		)
 	);
 }
 
