@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 1769632f7fc7d36f5bfdcd73d4c26efe3e9ecef2e69f1e797becd5516d43d9df) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 166065ce7a04147684ea140f528feed1778fb543ea4cd02457d13daa1a08186e) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -2934,6 +2934,207 @@ export interface paths {
         };
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/knowledge/connection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where the organization's passages are. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["KnowledgeDatabaseState"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        /**
+         * Names a database as the organization's own, after a look at it. Passages are not moved: files must be
+         *     indexed anew.
+         */
+        put: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["KnowledgeDatabaseForm"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["KnowledgeDatabaseState"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        post?: never;
+        /**
+         * Lets the organization's passages belong into the deployment's database again. What is in its own stays there,
+         *     out of reach.
+         */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/knowledge/connection/reindex": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads all files of the organization anew into its present database, in the background. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                202: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["FilesQueued"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/knowledge/connection/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Looks whether a database can be used; changes nothing. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["KnowledgeDatabaseForm"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["KnowledgeDatabaseFound"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
         delete?: never;
         options?: never;
         head?: never;
@@ -7117,7 +7318,7 @@ export interface components {
              * @description Stable; the list only grows.
              * @enum {string}
              */
-            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TRUSTED_KEY_LIMIT" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "BUSY" | "DRAINING";
+            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TRUSTED_KEY_LIMIT" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "KNOWLEDGE_SAME_DATABASE" | "KNOWLEDGE_CHECK_FAILED" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "KNOWLEDGE_MISCONFIGURED" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "BUSY" | "DRAINING";
             /** @description Details for some codes, such as `issues`: a list of `{path, message}`. */
             data?: Record<string, never>;
             /** @description What is wrong and what to do, in English. */
@@ -7135,6 +7336,11 @@ export interface components {
          * @description Uploaded bytes.
          */
         FileId: string;
+        /** @description How many files are indexed anew. */
+        FilesQueued: {
+            /** Format: int64 */
+            queued: number;
+        };
         /** @description A document in the palette. */
         FoundDocument: {
             extension: string;
@@ -7213,7 +7419,7 @@ export interface components {
         Indexing: {
             /** @description Whether the passages carry vectors; without them the document is found by its words alone. */
             embedded: boolean;
-            /** @description What went wrong, as a sentence. */
+            /** @description What went wrong or is waited for, as a sentence. */
             error?: string;
             /** @description What clients branch on. */
             errorCode?: string;
@@ -7225,6 +7431,61 @@ export interface components {
             progress?: components["schemas"]["Progress"];
             status: components["schemas"]["Status"];
         };
+        /** @description A database of the organization's own, without its password. */
+        KnowledgeConnection: {
+            database: string;
+            host: string;
+            /** Format: int32 */
+            port: number;
+            sslmode: components["schemas"]["KnowledgeSslMode"];
+            user: string;
+        };
+        /** @description A database to use. */
+        KnowledgeDatabaseForm: {
+            database: string;
+            /** @description A name or an address. */
+            host: string;
+            /**
+             * Format: password
+             * @description The stored one when absent or empty.
+             */
+            password?: string;
+            /** Format: int32 */
+            port: number;
+            /** @description `require` when absent. */
+            sslmode?: components["schemas"]["KnowledgeSslMode"];
+            user: string;
+        };
+        /** @description What a look at a database found. */
+        KnowledgeDatabaseFound: {
+            /** @description Version of the extension `pg_search`, which is not needed; `null` when it is not created there. */
+            pgSearch: string | null;
+            serverVersion: string;
+            /** @description Version of the extension `vector`; `null` when it is not created there. */
+            vector: string | null;
+        };
+        /** @description Where the organization's passages are. */
+        KnowledgeDatabaseState: {
+            connection: components["schemas"]["KnowledgeConnection"] | null;
+            found: components["schemas"]["KnowledgeDatabaseFound"] | null;
+            problem: components["schemas"]["KnowledgeDatabaseTrouble"] | null;
+        };
+        /** @description Why the database of its own cannot be used. */
+        KnowledgeDatabaseTrouble: {
+            /** @description What the files, the network or the server said. */
+            detail: string | null;
+            /**
+             * @description `settings`: its files cannot be used; `opening`: it is not ready yet; `host_refused`, `unresolved`,
+             *     `unreachable`, `not_encrypted`, `login_refused`, `database_missing`, `server_refused`,
+             *     `transaction_pooler`, `vector_missing`, `vector_too_old`, `not_allowed`, `not_prepared`.
+             */
+            reason: string;
+        };
+        /**
+         * @description How a connection is encrypted, in the words of Postgres.
+         * @enum {string}
+         */
+        KnowledgeSslMode: "disable" | "require" | "verify-ca" | "verify-full";
         /**
          * @description What a limit counts.
          * @enum {string}
