@@ -51,6 +51,7 @@ const BACKEND: [&str; 40] = [
     "/api/app/setup",
     "/api/app/trusted-headers",
     "/api/app/uploads",
+    "/api/app/usage",
     "/api/app",
     "/api/auth",
     "/api/trusted-headers",

@@ -20,8 +20,16 @@ interface Around {
 	effort: () => Effort | null;
 }
 
+/** Says why something was refused. Whose usage limit it was is told in words that are loaded only then. */
+async function tell(failure: string, problem: ApiProblem): Promise<void> {
+	if (problem.code !== 'BUDGET_EXCEEDED') return void toasts.problem(failure, problem);
+	const { refusalSentence } = await import('#lib/usage/words.ts');
+	const detail = refusalSentence(problem.data) ?? m.problem_budget_exceeded();
+	toasts.show({ kind: 'error', text: failure, detail, requestId: problem.requestId ?? undefined });
+}
+
 function report(problem: ApiProblem | null, failure: string): boolean {
-	if (problem) toasts.problem(failure, problem);
+	if (problem) void tell(failure, problem);
 	return problem === null;
 }
 
@@ -53,7 +61,7 @@ export class Commands {
 			session.born(parked.threadId);
 			return parked;
 		} catch (error) {
-			toasts.problem(m.chat_send_failed(), toProblem(error));
+			void tell(m.chat_send_failed(), toProblem(error));
 			return null;
 		} finally {
 			session.sending = false;

@@ -1,7 +1,6 @@
 /** The sentence people read for a problem: chosen by its code, in their language. */
 import type { ApiProblem } from '#lib/api/problem.ts';
 import { m } from '#lib/paraglide/messages.js';
-import { refusalSentence } from '#lib/usage/words.ts';
 
 type Text = () => string;
 
@@ -91,7 +90,6 @@ export function describeProblems(texts: Record<string, Text>): void {
 
 export function problemText(problem: ApiProblem): string {
 	const { failed } = problem.data;
-	if (problem.code === 'BUDGET_EXCEEDED') return refusalSentence(problem.data) ?? m.problem_budget_exceeded();
 	if (problem.code === 'PASSWORD_POLICY' && Array.isArray(failed) && failed.includes('common')) {
 		return m.problem_password_common();
 	}
