@@ -1,5 +1,6 @@
 import type { BrowserContext } from '@playwright/test';
 import { expect, expectAccessible, expectNoOverflow, prefer, signIn, test } from './support/app.ts';
+import { ask, seed } from './support/seed.ts';
 
 /** Lays the organization's limits down. */
 async function limit(context: BrowserContext, orgId: string, rules: object[]): Promise<void> {
@@ -25,11 +26,8 @@ test('an administrator sees what was used, and a person whose limit is reached s
 	await page.goto(own);
 	await expect(page.getByRole('heading', { name: 'No limits' })).toBeVisible();
 
-	await page.goto(`/dashboard/${orgId}/chat`);
-	await box.fill('How often is the pump serviced?');
-	await page.keyboard.press('Enter');
-	await expect(page.getByRole('button', { name: 'Copy', exact: true }).last()).toBeVisible();
-
+	await seed(context, orgId);
+	await ask(context, orgId, 'How often is the pump serviced?', 'The pump');
 	await page.goto(`/dashboard/${orgId}/settings/metrics/usage`);
 	const people = page.getByRole('table', { name: 'Usage by person' });
 	await expect(people.getByRole('button', { name: 'Maya Lindqvist' })).toBeVisible();

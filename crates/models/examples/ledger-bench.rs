@@ -21,6 +21,7 @@ use tale_core::Problem;
 use tale_core::clock::SystemClock;
 use tale_core::ids::{ApiKeyId, OrgId, UserId};
 use tale_governance::budgets::{Amounts, BudgetRules};
+use tale_models::ledger::report::{GroupBy, Scope};
 use tale_models::ledger::{Charge, Consumption, Estimate, Ledger, Outcome, RulesSource, source};
 
 struct Rules(Arc<BudgetRules>);
@@ -143,4 +144,23 @@ async fn main() {
     }
     let again = join_all((0..10).map(|n| ledgers[n % 2].hold(&charges[n % 50], call()))).await;
     println!("given back and asked for again: {} of 10 admitted", again.iter().filter(|one| one.is_ok()).count());
+
+    // A page of ninety days over a million sums: 111 people, 10 models and 10 kinds of work a day.
+    let org = organization(&pool).await;
+    sqlx::query(
+        "INSERT INTO app.usage_days SELECT $1, current_date - d, md5(u::text)::uuid, NULL, 'source-' || s, 'bench', 'model-' || m, 0, \
+         7, 4000, 900, 0, 0, 12345 FROM generate_series(0, 89) d, generate_series(1, 111) u, generate_series(0, 9) s, generate_series(0, 9) m",
+    )
+    .bind(org)
+    .execute(&pool)
+    .await
+    .unwrap();
+    let ledger = ledger(&pool, serde_json::json!([]));
+    let to = chrono::Utc::now().date_naive();
+    let scope = Scope { from: to - chrono::TimeDelta::days(89), to, agent: None, model: None, person: None, key: None };
+    for group_by in [GroupBy::Day, GroupBy::Agent, GroupBy::Model, GroupBy::Person, GroupBy::Key] {
+        let began = Instant::now();
+        let report = ledger.report(org, &scope, group_by).await.unwrap();
+        println!("ninety days by {group_by:?}: {} groups in {:?}", report.groups.len(), began.elapsed());
+    }
 }

@@ -113,9 +113,11 @@ impl Ledger {
         if (scope.to - scope.from).num_days() >= MAX_DAYS {
             return Err(Problem::invalid_query("from", &format!("must be less than {MAX_DAYS} days before `to`")));
         }
-        let mut conn = self.inner.pool.acquire().await?;
-        let totals = store::totals(&mut conn, org, scope).await?;
-        let mut groups = store::groups(&mut conn, org, scope, group_by, MAX_GROUPS + 1).await?;
+        let pool = &self.inner.pool;
+        let (totals, mut groups) = tokio::try_join!(
+            store::totals(pool, org, scope),
+            store::groups(pool, org, scope, group_by, MAX_GROUPS + 1)
+        )?;
         let truncated = groups.len() > MAX_GROUPS;
         groups.truncate(MAX_GROUPS);
         Ok(Report { totals, groups, truncated })

@@ -167,11 +167,16 @@ pub(super) async fn used(
     Ok(Amounts { tokens: amount(tokens), cost_micro_usd: amount(cost), requests: amount(requests) })
 }
 
-/// The sums of a report, without their group.
-const SUMS: &str = "coalesce(sum(d.requests), 0)::bigint AS requests, coalesce(sum(d.input_tokens), 0)::bigint AS input_tokens, \
-     coalesce(sum(d.output_tokens), 0)::bigint AS output_tokens, coalesce(sum(d.cached_tokens), 0)::bigint AS cached_tokens, \
-     coalesce(sum(d.units), 0)::bigint AS units, coalesce(sum(d.cost_micro_usd), 0)::bigint AS cost_micro_usd, \
-     count(DISTINCT d.user_id) AS active_users";
+/// The sums of a report by person: `u`. Counting people afterwards needs no sorting of every row.
+const BY_PERSON: &str = "sum(d.requests)::bigint AS requests, sum(d.input_tokens)::bigint AS input_tokens, \
+     sum(d.output_tokens)::bigint AS output_tokens, sum(d.cached_tokens)::bigint AS cached_tokens, sum(d.units)::bigint AS units, \
+     sum(d.cost_micro_usd)::bigint AS cost_micro_usd FROM app.usage_days d";
+
+/// The sums over people.
+const SUMS: &str = "coalesce(sum(u.requests), 0)::bigint AS requests, coalesce(sum(u.input_tokens), 0)::bigint AS input_tokens, \
+     coalesce(sum(u.output_tokens), 0)::bigint AS output_tokens, coalesce(sum(u.cached_tokens), 0)::bigint AS cached_tokens, \
+     coalesce(sum(u.units), 0)::bigint AS units, coalesce(sum(u.cost_micro_usd), 0)::bigint AS cost_micro_usd, \
+     count(u.user_id) AS active_users";
 
 /// Which rows a report is about.
 fn within(query: &mut QueryBuilder<Postgres>, org: OrgId, scope: &Scope) {
@@ -192,16 +197,17 @@ fn within(query: &mut QueryBuilder<Postgres>, org: OrgId, scope: &Scope) {
 }
 
 /// Everything that a report is about, together.
-pub(super) async fn totals(conn: &mut PgConnection, org: OrgId, scope: &Scope) -> sqlx::Result<Used> {
-    let mut query = QueryBuilder::new("SELECT ");
-    query.push(SUMS).push(" FROM app.usage_days d");
+pub(super) async fn totals(db: impl PgExecutor<'_>, org: OrgId, scope: &Scope) -> sqlx::Result<Used> {
+    let mut query = QueryBuilder::new("WITH u AS (SELECT d.user_id, ");
+    query.push(BY_PERSON);
     within(&mut query, org, scope);
-    query.build_query_as().fetch_one(conn).await
+    query.push(" GROUP BY 1) SELECT ").push(SUMS).push(" FROM u");
+    query.build_query_as().fetch_one(db).await
 }
 
 /// The same by groups, at most `most`.
 pub(super) async fn groups(
-    conn: &mut PgConnection,
+    db: impl PgExecutor<'_>,
     org: OrgId,
     scope: &Scope,
     group_by: GroupBy,
@@ -219,22 +225,19 @@ pub(super) async fn groups(
         ),
         GroupBy::Key => ("d.api_key_id::text", Some((" LEFT JOIN app.api_keys n ON n.id = g.key::uuid", "n.name"))),
     };
-    let mut query = QueryBuilder::new("WITH g AS (SELECT ");
-    query.push(key).push(" AS key, ").push(SUMS).push(" FROM app.usage_days d");
+    let mut query = QueryBuilder::new("WITH u AS (SELECT ");
+    query.push(key).push(" AS key, d.user_id, ").push(BY_PERSON);
     within(&mut query, org, scope);
-    query.push(" GROUP BY 1 ORDER BY ");
-    query.push(if group_by.is_time() {
-        "1"
-    } else {
-        "cost_micro_usd DESC, sum(d.input_tokens + d.output_tokens) DESC, requests DESC, 1"
-    });
+    query.push(" GROUP BY 1, 2), g AS (SELECT u.key, ").push(SUMS).push(" FROM u GROUP BY 1 ORDER BY ");
+    // By their places: the sums have the names of what they sum.
+    query.push(if group_by.is_time() { "1" } else { "7 DESC, 3 DESC, 2 DESC, 1" });
     query.push(" LIMIT ").push_bind(i64::try_from(most).unwrap_or(i64::MAX));
     let (join, name) = names.unwrap_or(("", "NULL::text"));
     query.push(") SELECT g.*, ").push(name).push(" AS name FROM g").push(join).push(" ORDER BY ");
     query.push(if group_by.is_time() {
         "g.key"
     } else {
-        "g.cost_micro_usd DESC, g.input_tokens + g.output_tokens DESC, g.requests DESC, g.key"
+        "g.cost_micro_usd DESC, g.input_tokens DESC, g.requests DESC, g.key"
     });
-    query.build_query_as().fetch_all(conn).await
+    query.build_query_as().fetch_all(db).await
 }
