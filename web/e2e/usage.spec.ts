@@ -52,7 +52,7 @@ test('an administrator sees what was used, and a person whose limit is reached s
 		{ scope: 'org', period: 'daily', maxTokens: 5_000_000 }
 	]);
 	await page.goto(`/dashboard/${orgId}/chat`);
-	const banner = page.getByRole('alert').filter({ hasText: 'Your limit of' });
+	const banner = page.getByRole('main').getByRole('alert').filter({ hasText: 'Your limit of' });
 	await expect(banner).toContainText('has 1 request left');
 	await limit(context, orgId, [{ scope: 'default', period: 'monthly', maxRequests: used }]);
 	await box.fill('And the other one?');

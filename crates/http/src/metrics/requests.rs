@@ -29,7 +29,7 @@ const METHODS: [&str; 17] = [
 const STATUSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Classes of the doors, longer ones before those they begin with.
-const BACKEND: [&str; 40] = [
+const BACKEND: [&str; 41] = [
     "/api/app/account",
     "/api/app/api-keys",
     "/api/app/catalogs",
