@@ -162,7 +162,7 @@ async fn the_first_account_by_sign_up_makes_its_organization() {
     let me = world.key(key["key"].as_str().unwrap()).get("/api/v1/me").await.expect(200);
     assert_eq!(me["organization"]["slug"], "acme-widgets");
     assert_eq!(me["key"], json!({ "name": "CI", "expiresAt": null }));
-    assert_eq!(me["capabilities"], json!({ "developer": true }));
+    assert_eq!(me["capabilities"], json!({ "developer": true, "modelApi": false }));
     assert_eq!(me["organizations"].as_array().unwrap().len(), 1);
 }
 
