@@ -23,7 +23,7 @@ interface Around {
 /** Says why something was refused. Whose usage limit it was is told in words that are loaded only then. */
 async function tell(failure: string, problem: ApiProblem): Promise<void> {
 	if (problem.code !== 'BUDGET_EXCEEDED') return void toasts.problem(failure, problem);
-	const { refusalSentence } = await import('#lib/usage/words.ts');
+	const { refusalSentence } = await import('#lib/usage/BudgetBanner.svelte');
 	const detail = refusalSentence(problem.data) ?? m.problem_budget_exceeded();
 	toasts.show({ kind: 'error', text: failure, detail, requestId: problem.requestId ?? undefined });
 }
