@@ -491,6 +491,30 @@ fn what_breaks_off_or_is_foreign_is_an_error() {
 }
 
 #[test]
+fn a_body_that_ends_anywhere_is_complete_or_an_error_and_never_both() {
+    let said = Said {
+        thought: "hm".into(),
+        text: "abc".into(),
+        calls: vec![("f".into(), json!({ "q": "ä" }))],
+        length: false,
+    };
+    for (client, upstream) in [(OPENAI, OPENAI), (OPENAI, ANTHROPIC), (ANTHROPIC, OPENAI), (ANTHROPIC, ANTHROPIC)] {
+        let stream = said.stream(upstream, 2, false);
+        let whole = gathered(client, &run(&mut translation(client, upstream, true, false), &stream, 64).unwrap());
+        let ends = ["data: [DONE]\n\n", "data: {\"type\":\"message_stop\"}\n\n"];
+        for cut in (0..stream.len()).filter(|cut| stream.is_char_boundary(*cut)) {
+            let mut one = translation(client, upstream, true, false);
+            let mut out = String::new();
+            let read = one.push(stream[..cut].as_bytes(), &mut out).and_then(|()| one.finish(&mut out));
+            assert_eq!(read.is_ok(), ends.iter().any(|end| out.ends_with(end)), "{client:?} {upstream:?} {cut}");
+            if read.is_ok() {
+                assert_eq!(gathered(client, &out)["finish"], whole["finish"]);
+            }
+        }
+    }
+}
+
+#[test]
 fn other_answers_to_the_same_request_are_handed_on_and_counted() {
     let chunk = |index: u64, text: &str, finish: Option<&str>| json!({ "model": "real", "choices": [{ "index": index, "delta": { "content": text }, "finish_reason": finish }] });
     let body: String = [chunk(0, "abcdefgh", Some("stop")), chunk(1, "ijklmnop", None), chunk(1, "", Some("stop"))]
