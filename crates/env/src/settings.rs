@@ -31,6 +31,8 @@ pub struct Settings {
     pub allow_private_provider_hosts: bool,
     /// Whether sign-up stays open after the first account (ACC-8).
     pub allow_open_sign_up: bool,
+    /// Whether open tabs are told of changed configuration files.
+    pub file_events: bool,
     /// Who may create organizations, lower-cased; `None` = everybody (ORG-1).
     pub organization_creators: Option<Vec<String>>,
     /// A preset one-time setup token (STP-5).
@@ -210,6 +212,7 @@ impl Settings {
         let worker_port = env.integer(&var::TALE_WORKER_PORT).and_then(|port| u16::try_from(port).ok());
         let allow_private_provider_hosts = env.switch(&var::TALE_ALLOW_PRIVATE_PROVIDER_HOSTS).unwrap_or(false);
         let allow_open_sign_up = env.switch(&var::TALE_ALLOW_OPEN_SIGN_UP).unwrap_or(false);
+        let file_events = env.switch(&var::TALE_FILE_EVENTS).unwrap_or(false);
         let trusted_headers = read_trusted_headers(&mut env);
         let web_dir = env.text(&var::TALE_WEB_DIR).map(PathBuf::from);
         let data_dir = env.text(&var::TALE_DATA_DIR).map(PathBuf::from);
@@ -227,6 +230,7 @@ impl Settings {
                 config_files,
                 allow_private_provider_hosts,
                 allow_open_sign_up,
+                file_events,
                 organization_creators,
                 setup_token,
                 session_idle_timeout: idle_minutes.map(|minutes| Duration::from_secs(minutes * 60)),

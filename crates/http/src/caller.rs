@@ -100,7 +100,7 @@ fn signed_out() -> Problem {
 }
 
 fn is_background(parts: &Parts) -> bool {
-    parts.headers.contains_key(BACKGROUND_HEADER) || parts.uri.path() == "/events"
+    parts.headers.contains_key(BACKGROUND_HEADER) || matches!(parts.uri.path(), "/events" | "/events/file")
 }
 
 async fn principal(app: &App, parts: &Parts) -> Result<Option<SessionPrincipal>, Problem> {

@@ -16,6 +16,7 @@ use tale_governance::policies::Policies;
 use tale_identity::Identity;
 use tale_knowledge::Knowledge;
 use tale_models::Models;
+use tale_orgfiles::FileWatch;
 use tokio_util::sync::CancellationToken;
 
 use crate::frames::Frames;
@@ -60,6 +61,8 @@ pub struct AppParts {
     pub policies: Policies,
     /// Uploaded bytes.
     pub blobs: Blobs,
+    /// Changes of configuration files for open tabs; `None` = not told (`TALE_FILE_EVENTS`).
+    pub file_watch: Option<FileWatch>,
     /// Live-update hints.
     pub hints: HintHub,
     /// Signs page cursors.

@@ -11,6 +11,7 @@
 //! ```
 //!
 //! - [`store`]: typed reading and atomic writing below that directory.
+//! - [`watch`]: what changes while somebody looks at it.
 //! - [`keys`]: the age keys that secrets are encrypted to.
 //! - [`sops`]: the form of an encrypted `*.secrets.json`, which the `sops` program reads and writes
 //!   as well.
@@ -25,7 +26,9 @@ pub mod remembered;
 pub mod secret;
 pub mod sops;
 pub mod store;
+pub mod watch;
 
 pub use keys::{AgeKeys, KeyError};
 pub use remembered::Remembered;
 pub use store::{ConfigError, ConfigStore, FilePath, Scope, Stamp};
+pub use watch::{ChangeKind, FileChange, FileChanges, FileWatch, Heard};

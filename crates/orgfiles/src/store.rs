@@ -20,7 +20,7 @@ pub const FILE_MAX: u64 = 1024 * 1024;
 /// The folder of the deployment's own files.
 const DEPLOYMENT: &str = "default";
 /// How the files of secrets end.
-const SECRETS_SUFFIX: &str = ".secrets.json";
+pub(crate) const SECRETS_SUFFIX: &str = ".secrets.json";
 
 /// Whose files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,12 @@ pub struct Stamp {
     inode: u64,
     size: u64,
     modified: (i64, i64),
+}
+
+impl Stamp {
+    pub(crate) fn of(found: &std::fs::Metadata) -> Self {
+        Self { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) }
+    }
 }
 
 /// Why a configuration file could not be used. Never shows its content.
@@ -112,11 +118,15 @@ impl ConfigStore {
     /// Where a file is.
     #[must_use]
     pub fn path(&self, scope: Scope<'_>, file: FilePath) -> PathBuf {
-        let folder = match scope {
+        self.folder(scope).join(file.0)
+    }
+
+    /// The folder of a scope, whether it exists or not.
+    pub(crate) fn folder(&self, scope: Scope<'_>) -> PathBuf {
+        self.root.join(match scope {
             Scope::Deployment => DEPLOYMENT,
             Scope::Organization(slug) => slug,
-        };
-        self.root.join(folder).join(file.0)
+        })
     }
 
     /// The present state of a file; `None` when there is none.
@@ -126,11 +136,7 @@ impl ConfigStore {
     pub async fn stamp(&self, scope: Scope<'_>, file: FilePath) -> Result<Option<Stamp>, ConfigError> {
         let path = self.path(scope, file);
         blocking(move || match std::fs::metadata(&path) {
-            Ok(found) => Ok(Some(Stamp {
-                inode: found.ino(),
-                size: found.size(),
-                modified: (found.mtime(), found.mtime_nsec()),
-            })),
+            Ok(found) => Ok(Some(Stamp::of(&found))),
             Err(error) if is_absent(&path, &error) => Ok(None),
             Err(source) => Err(ConfigError::Io { path, what: "read", source }),
         })

@@ -37,6 +37,7 @@ use tale_knowledge::corpora::{Corpora, OwnDatabases};
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{Models, ModelsConfig, WireLimits};
+use tale_orgfiles::FileWatch;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -252,7 +253,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         corpus.clone(),
         OwnDatabases {
             app: app_db.clone(),
-            files,
+            files: files.clone(),
             policy: object_store::host_policy(&settings),
             ca_file: settings.database.ca_file.clone(),
             pool_max: settings.database.knowledge_pool_max,
@@ -338,6 +339,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         chat: chat.clone(),
         policies: policies.clone(),
         blobs,
+        file_watch: settings.file_events.then(|| FileWatch::new(files)),
         hints: hints.clone(),
         cursors,
         limits: Limits::new(clock.clone()),

@@ -36,6 +36,14 @@ pub const TALE_ALLOW_OPEN_SIGN_UP: Var = v("TALE_ALLOW_OPEN_SIGN_UP", API, Kind:
     "Laisse l’inscription publique par e-mail ouverte après le premier compte. Uniquement pour des environnements de test jetables.",
 );
 
+/// `TALE_FILE_EVENTS`.
+pub const TALE_FILE_EVENTS: Var =
+    v("TALE_FILE_EVENTS", &[Role::Platform, Role::BackendApi, Role::All], Kind::Bool).value("false").help(
+        "Streams changes of configuration files to open browser tabs.",
+        "Überträgt Änderungen an Konfigurationsdateien an offene Browser-Tabs.",
+        "Transmet les changements de fichiers de configuration aux onglets ouverts.",
+    );
+
 /// `TALE_ORGANIZATION_CREATORS`.
 pub const TALE_ORGANIZATION_CREATORS: Var = v("TALE_ORGANIZATION_CREATORS", API, Kind::Emails)
     .derived("unset (everybody)", "nicht gesetzt (alle)", "non définie (tout le monde)")
@@ -100,14 +108,7 @@ pub(super) const FEATURE_FLAGS: &[Var] = &[
     TRUSTED_NAME_HEADER,
     TRUSTED_ROLE_HEADER,
     TRUSTED_TEAMS_HEADER,
-    v("TALE_FILE_EVENTS", &[Role::Platform, Role::BackendApi, Role::All], Kind::Bool)
-        .value("false")
-        .not_yet(Part::ConfigFiles)
-        .help(
-            "Streams changes of configuration files to open browser tabs.",
-            "Überträgt Änderungen an Konfigurationsdateien an offene Browser-Tabs.",
-            "Transmet les changements de fichiers de configuration aux onglets ouverts.",
-        ),
+    TALE_FILE_EVENTS,
     TALE_CONFIG_DIR,
     v("TALE_CONFIG_BUILTIN_DIR", BACKEND, Kind::Directory).not_yet(Part::ConfigFiles).help(
         "Catalogue from which new organizations are set up.",

@@ -55,9 +55,9 @@ impl Part {
                 "Cette version n’a pas d’automatisations.",
             ),
             Self::ConfigFiles => words(
-                "This release keeps organization settings in the database and reads no configuration files.",
-                "Diese Version hält Organisationseinstellungen in der Datenbank und liest keine Konfigurationsdateien.",
-                "Cette version garde les réglages des organisations dans la base et ne lit aucun fichier de configuration.",
+                "This release has no configuration file of the deployment and no catalogue for new organizations.",
+                "Diese Version hat keine Konfigurationsdatei der Installation und keinen Katalog für neue Organisationen.",
+                "Cette version n’a ni fichier de configuration du déploiement ni catalogue pour les nouvelles organisations.",
             ),
             Self::Connectors => words(
                 "This release has no connectors.",

@@ -53,9 +53,7 @@ async fn follow_events(
     Query(parameters): Query<Parameters>,
 ) -> Result<Response, HttpProblem> {
     if app.stopping.is_cancelled() {
-        // Another replica takes it; here it would end at once.
-        let problem = Problem::new(Code::Draining, "This server is stopping. Connect again.");
-        return Err(problem.retry_after(Duration::from_secs(1)).into());
+        return Err(draining().into());
     }
     let owner = owner_of(&member)?;
     let thread = parameters.thread_id.as_deref().map(thread_id).transpose()?;
@@ -68,9 +66,26 @@ async fn follow_events(
     let (org, user) = (owner.org, owner.user);
     let place = app.listeners().enter(&app.identity, session, org);
     let events = stream(app, org, user, thread, place).map(Ok::<_, Infallible>);
-    let mut response = Sse::new(events).into_response();
+    Ok(unbuffered(Sse::new(events).into_response()))
+}
+
+/// Another replica takes the stream; here it would end at once.
+pub(super) fn draining() -> Problem {
+    Problem::new(Code::Draining, "This server is stopping. Connect again.").retry_after(Duration::from_secs(1))
+}
+
+/// Tells proxies to pass events on as they come.
+pub(super) fn unbuffered(mut response: Response) -> Response {
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
-    Ok(response)
+    response
+}
+
+/// When comments are due.
+pub(super) fn ticks() -> tokio::time::Interval {
+    let mut ticks = tokio::time::interval(PING);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    ticks.reset();
+    ticks
 }
 
 type Turn = Pin<Box<dyn Stream<Item = TurnEvent> + Send>>;
@@ -85,9 +100,7 @@ fn stream(
     async_stream::stream! {
         // Subscribed before anything is read, so nothing falls between.
         let mut hints = app.hints.subscribe(org);
-        let mut ticks = tokio::time::interval(PING);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        ticks.reset();
+        let mut ticks = ticks();
         yield event("hello", &json!({}));
         let mut turn: Option<Turn> = thread.map(|id| join(&app, org, id));
         loop {
@@ -130,7 +143,7 @@ async fn next_of(turn: &mut Option<Turn>) -> Option<TurnEvent> {
     }
 }
 
-fn event(name: &'static str, data: &Value) -> Event {
+pub(super) fn event(name: &'static str, data: &Value) -> Event {
     Event::default().event(name).data(data.to_string())
 }
 

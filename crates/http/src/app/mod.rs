@@ -10,6 +10,7 @@ pub mod deferred;
 pub mod documents;
 pub mod embedding;
 pub mod events;
+mod file_events;
 pub mod governance;
 pub mod knowledge_database;
 pub mod members;
@@ -57,4 +58,5 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(uploads::router())
         .merge(usage::router())
         .merge(events::router())
+        .merge(file_events::router())
 }

@@ -39,6 +39,8 @@ struct Session {
     version: &'static str,
     /// Whether this server runs the demo model.
     demo_available: bool,
+    /// Whether `/events/file` tells changes of configuration files.
+    file_events: bool,
 }
 
 /// The routes of this module.
@@ -71,5 +73,6 @@ async fn session(
         trusted_headers,
         version: env!("CARGO_PKG_VERSION"),
         demo_available: app.demo.is_some(),
+        file_events: app.file_watch.is_some(),
     }))
 }

@@ -274,6 +274,27 @@ async fn draining_ends_the_streams() {
 }
 
 #[tokio::test]
+async fn members_hear_which_configuration_files_of_their_organization_change() {
+    let stage = Stage::new().await;
+    let path = format!("/events/file?orgId={}", stage.org);
+    let mut live = Live::open(&stage.owner, &path).await;
+    assert_eq!(live.next().await.unwrap().0, "hello");
+    for slug in ["globex", "acme"] {
+        let folder = stage.world.folder.path().join("config").join(slug).join("object-storage");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("connection.json"), "by hand").unwrap();
+    }
+    let told = json!({ "path": "object-storage/connection.json", "change": "created" });
+    assert_eq!(live.next().await.unwrap(), ("file".into(), told));
+    let mut nobody = stage.world.browser();
+    assert_eq!(nobody.get(&path).await.refusal(), (401, "UNAUTHORIZED".into()));
+    let foreign = "/events/file?orgId=01900000-0000-7000-8000-000000000000";
+    assert_eq!(stage.owner.clone().get(foreign).await.refusal().0, 404);
+    stage.world.stopping.cancel();
+    while live.next().await.is_some() {}
+}
+
+#[tokio::test]
 async fn a_stream_ends_with_its_session_or_its_membership() {
     let mut stage = Stage::new().await;
     let app = stage.world.app.clone();

@@ -51,6 +51,7 @@ async fn setup_signs_the_owner_in() {
             "activeOrganizationId",
             "canCreateOrganization",
             "demoAvailable",
+            "fileEvents",
             "organizations",
             "setupRequired",
             "setupTokenRequired",

@@ -1,6 +1,7 @@
 //! The whole router on a fresh pair of databases and an object store of its own, in simulated time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tale_blobs::embedded::{self, Running};
 use tale_blobs::{Blobs, Organizations, StoreConfig};
@@ -27,7 +28,7 @@ use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, P
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
 use tale_models::{Models, ModelsConfig};
-use tale_orgfiles::{AgeKeys, ConfigStore};
+use tale_orgfiles::{AgeKeys, ConfigStore, FileWatch};
 use tale_testkit::TestDb;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -140,7 +141,7 @@ impl World {
         let extract = ExtractProgram::this_binary().unwrap();
         let own = OwnDatabases {
             app: db.app.clone(),
-            files,
+            files: files.clone(),
             policy: HostPolicy::PrivateAllowed,
             ca_file: None,
             pool_max: 10,
@@ -196,6 +197,7 @@ impl World {
             chat,
             policies,
             blobs,
+            file_watch: Some(FileWatch::new(files).every(Duration::from_millis(5))),
             hints,
             cursors,
             limits: Limits::new(clock.clone()),

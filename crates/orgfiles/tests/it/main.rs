@@ -5,6 +5,7 @@
 
 mod sops;
 mod store;
+mod watch;
 
 use age::x25519::Identity;
 use secrecy::ExposeSecret;

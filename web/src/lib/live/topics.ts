@@ -4,6 +4,18 @@ import type { HintEvent } from './events.ts';
 
 type Key = readonly unknown[];
 
+/** Key prefixes to re-read when an operator changed a configuration file; of unknown folders, everything. */
+export function staleKeysOfFile(orgId: string, path: string): Key[] {
+	switch (path.split('/')[0]) {
+		case 'object-storage':
+			return staleKeys(orgId, { topic: 'storage' });
+		case 'governance':
+			return staleKeys(orgId, { topic: 'policies' });
+		default:
+			return [keys.org(orgId)];
+	}
+}
+
 /** Key prefixes to re-read for a hint; an unknown topic re-reads the whole organization. */
 export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 	const org = (...rest: unknown[]) => keys.org(orgId, ...rest);
