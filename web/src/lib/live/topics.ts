@@ -7,6 +7,7 @@ type Key = readonly unknown[];
 /** Key prefixes to re-read when an operator changed a configuration file; of unknown folders, everything. */
 export function staleKeysOfFile(orgId: string, path: string): Key[] {
 	switch (path.split('/')[0]) {
+		case 'knowledge':
 		case 'object-storage':
 			return staleKeys(orgId, { topic: 'storage' });
 		case 'governance':
