@@ -37,12 +37,11 @@ pub const TALE_ALLOW_OPEN_SIGN_UP: Var = v("TALE_ALLOW_OPEN_SIGN_UP", API, Kind:
 );
 
 /// `TALE_FILE_EVENTS`.
-pub const TALE_FILE_EVENTS: Var =
-    v("TALE_FILE_EVENTS", &[Role::Platform, Role::BackendApi, Role::All], Kind::Bool).value("false").help(
-        "Streams changes of configuration files to open browser tabs.",
-        "Überträgt Änderungen an Konfigurationsdateien an offene Browser-Tabs.",
-        "Transmet les changements de fichiers de configuration aux onglets ouverts.",
-    );
+pub const TALE_FILE_EVENTS: Var = v("TALE_FILE_EVENTS", API, Kind::Bool).value("false").help(
+    "Streams changes of configuration files to open browser tabs.",
+    "Überträgt Änderungen an Konfigurationsdateien an offene Browser-Tabs.",
+    "Transmet les changements de fichiers de configuration aux onglets ouverts.",
+);
 
 /// `TALE_ORGANIZATION_CREATORS`.
 pub const TALE_ORGANIZATION_CREATORS: Var = v("TALE_ORGANIZATION_CREATORS", API, Kind::Emails)

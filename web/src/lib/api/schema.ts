@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 166065ce7a04147684ea140f528feed1778fb543ea4cd02457d13daa1a08186e) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 26bd3f652395c98f91bf0e64f1d2c23b8e628ed5b05c2788dd8e2e609dad78c6) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -6505,6 +6505,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/events/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Changes of the organization's configuration files: their names, not their content. */
+        get: {
+            parameters: {
+                query: {
+                    orgId: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/event-stream": string;
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/ping": {
         parameters: {
             query?: never;
@@ -8312,6 +8355,8 @@ export interface components {
             canCreateOrganization: boolean;
             /** @description Whether this server runs the demo model. */
             demoAvailable: boolean;
+            /** @description Whether `/events/file` tells changes of configuration files. */
+            fileEvents: boolean;
             /** @description The person's organizations, also those where their access is disabled. */
             organizations: components["schemas"]["OrganizationSummary"][];
             /** @description Whether no account exists yet. */
