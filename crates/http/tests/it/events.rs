@@ -289,7 +289,7 @@ async fn members_hear_which_configuration_files_of_their_organization_change() {
     let mut nobody = stage.world.browser();
     assert_eq!(nobody.get(&path).await.refusal(), (401, "UNAUTHORIZED".into()));
     let foreign = "/events/file?orgId=01900000-0000-7000-8000-000000000000";
-    assert_eq!(stage.owner.clone().get(foreign).await.refusal().0, 404);
+    assert_eq!(stage.owner.clone().get(foreign).await.refusal(), (403, "ORG_FORBIDDEN".into()));
     stage.world.stopping.cancel();
     while live.next().await.is_some() {}
 }

@@ -239,7 +239,11 @@ async fn a_turn_is_counted_by_its_first_token_and_a_refusal_by_its_class() {
     let answered = scrape(&stage.world, "/metrics/backend").await;
     assert_eq!(value(&answered, TURNS).unwrap() - value(&before, TURNS).unwrap(), 1.0);
     assert_eq!(value(&answered, "tale_backend_generations_inflight"), Some(0.0));
-    stage.upstream.push(Reply::refusal(401, "invalid_api_key", "bad key"));
+    // the turn; the first chat may still be asking for its title
+    stage.upstream.respond_with(|request| {
+        let title = request.body.to_string().contains("Name the conversation");
+        (!title).then(|| Reply::refusal(401, "invalid_api_key", "bad key"))
+    });
     say(&mut stage).await;
     let refused = scrape(&stage.world, "/metrics/backend").await;
     assert_eq!(value(&refused, TURNS), value(&answered, TURNS), "nothing was said");
