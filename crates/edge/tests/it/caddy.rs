@@ -20,6 +20,9 @@ use tokio::sync::Notify;
 
 /// A bound on waiting, not a measure of speed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// A new Caddy tidies its storage while it makes its first certificates, and now and then sweeps the folder
+/// of one away under its hands; it tries again after a minute.
+const CERTIFICATE_PATIENCE: Duration = Duration::from_secs(180);
 
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
@@ -123,7 +126,7 @@ impl Caddy {
         let client = client.build().unwrap();
         // Certificates are made after the port is open.
         for (host, port) in hosts {
-            let ready = tokio::time::timeout(PATIENCE, async {
+            let ready = tokio::time::timeout(CERTIFICATE_PATIENCE, async {
                 while client.get(format!("https://{host}:{port}/health")).send().await.is_err() {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }

@@ -59,7 +59,7 @@ fn needs(method: &str, path: &str) -> Needs {
             Needs::Right(ProvidersManage)
         }
         rest if rest.starts_with("knowledge/embedding") => Needs::Right(EmbeddingManage),
-        "governance/my/budget-status" => Needs::Membership,
+        "governance/my/budget-status" | "/events/file" => Needs::Membership,
         "usage" | "usage/export" => Needs::Right(UsageRead),
         rest if rest.starts_with("governance") => Needs::Right(GovernanceManage),
         "model-endpoints" => Needs::Right(ApiKeysOwn),
@@ -110,7 +110,7 @@ fn filled(path: &str, org: &str) -> String {
         "/api/app/providers/{slug}" | "/api/app/credentials/{id}" => "version=1&",
         _ => "",
     };
-    if path.starts_with("/api/app/") || path == "/events" {
+    if path.starts_with("/api/app/") || path.starts_with("/events") {
         format!("{}?{query}orgId={org}", ids.join("/"))
     } else {
         ids.join("/")
