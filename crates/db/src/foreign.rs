@@ -27,6 +27,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a server may take for its greeting.
 const PATIENCE: Duration = Duration::from_secs(8);
 
+/// How much of a foreign text is kept, in characters.
+const SAID_MAX: usize = 300;
+
 /// How a connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encryption {
@@ -117,8 +120,13 @@ pub enum ForeignError {
     )]
     NotAllowed(Report),
     /// The tables could not be made or brought up to date.
-    #[error("the tables could not be prepared: {}", .0.in_words())]
-    Migrate(MigrateError),
+    #[error("the tables could not be prepared: {said}")]
+    Migrate {
+        /// The reason in short words.
+        said: String,
+        /// Whether waiting may help.
+        may_pass: bool,
+    },
 }
 
 impl ForeignError {
@@ -134,7 +142,7 @@ impl ForeignError {
             Self::Pooler => "session",
             Self::VectorMissing(_) | Self::VectorTooOld(_) => "extension",
             Self::NotAllowed(_) => "rights",
-            Self::Migrate(_) => "tables",
+            Self::Migrate { .. } => "tables",
         }
     }
 
@@ -153,11 +161,11 @@ impl ForeignError {
             Self::VectorMissing(_) => "vector_missing",
             Self::VectorTooOld(_) => "vector_too_old",
             Self::NotAllowed(_) => "not_allowed",
-            Self::Migrate(_) => "not_prepared",
+            Self::Migrate { .. } => "not_prepared",
         }
     }
 
-    /// What the server or the network said, when they said something.
+    /// What the server or the network said, when they said something; short, and without the password.
     #[must_use]
     pub fn detail(&self) -> Option<String> {
         match self {
@@ -166,9 +174,9 @@ impl ForeignError {
             | Self::Tls(said)
             | Self::Login(said)
             | Self::NoDatabase(said)
-            | Self::Server(said) => Some(said.clone()),
+            | Self::Server(said)
+            | Self::Migrate { said, .. } => Some(said.clone()),
             Self::Host(refused) => Some(refused.to_string()),
-            Self::Migrate(error) => Some(error.in_words()),
             _ => None,
         }
     }
@@ -185,7 +193,7 @@ impl ForeignError {
     /// Whether waiting may help without anybody changing the settings or the database.
     #[must_use]
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Unresolved(_) | Self::Unreachable(_) | Self::Migrate(MigrateError::LockTimeout { .. }))
+        matches!(self, Self::Unresolved(_) | Self::Unreachable(_) | Self::Migrate { may_pass: true, .. })
     }
 }
 
@@ -207,6 +215,7 @@ impl Foreign {
     /// [`ForeignError`].
     pub async fn open(config: &ForeignConfig) -> Result<Self, ForeignError> {
         let (relay, options, report) = look(config).await?;
+        relay.trust();
         let identity: Arc<str> = report.identity.as_str().into();
         let distrusted = Arc::new(AtomicBool::new(false));
         let (expected, place, flag) = (Arc::clone(&identity), place(config), Arc::clone(&distrusted));
@@ -223,7 +232,10 @@ impl Foreign {
                 })
             })
             .connect_lazy_with(options);
-        migrate::foreign_knowledge(&pool).await.map_err(ForeignError::Migrate)?;
+        migrate::foreign_knowledge(&pool).await.map_err(|error| ForeignError::Migrate {
+            said: brief(&error.in_words(), &config.password),
+            may_pass: matches!(error, MigrateError::LockTimeout { .. }),
+        })?;
         Ok(Self { pool, identity, report, distrusted, _relay: relay })
     }
 
@@ -292,7 +304,7 @@ async fn look(config: &ForeignConfig) -> Result<(Relay, PgConnectOptions, Report
     }
     let looking = async {
         let mut conn = PgConnection::connect_with(&options).await?;
-        let report = report(&mut conn, &place(config)).await?;
+        let report = report(&mut conn, config).await?;
         let allowed: bool = sqlx::query_scalar("SELECT has_database_privilege(current_database(), 'CREATE')")
             .fetch_one(&mut conn)
             .await?;
@@ -300,7 +312,7 @@ async fn look(config: &ForeignConfig) -> Result<(Relay, PgConnectOptions, Report
         Ok::<_, sqlx::Error>((report, allowed, pools::is_transaction_pooler(&options).await?))
     };
     let looked = tokio::time::timeout(PATIENCE, looking).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-    let (report, allowed, pooler) = looked.map_err(|error| reason(error, relay.failure()))?;
+    let (report, allowed, pooler) = looked.map_err(|error| reason(error, relay.failure(), &config.password))?;
     if pooler {
         return Err(ForeignError::Pooler);
     }
@@ -313,15 +325,21 @@ async fn look(config: &ForeignConfig) -> Result<(Relay, PgConnectOptions, Report
     Ok((relay, options, report))
 }
 
-async fn report(conn: &mut PgConnection, place: &str) -> Result<Report, sqlx::Error> {
-    let (server_version, vector, pg_search) = sqlx::query_as(
+async fn report(conn: &mut PgConnection, config: &ForeignConfig) -> Result<Report, sqlx::Error> {
+    let (server_version, vector, pg_search): (String, Option<String>, Option<String>) = sqlx::query_as(
         "SELECT current_setting('server_version'),
                 (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
                 (SELECT extversion FROM pg_extension WHERE extname = 'pg_search')",
     )
     .fetch_one(&mut *conn)
     .await?;
-    Ok(Report { server_version, vector, pg_search, identity: identity_of(conn, place).await? })
+    let brief = |said: String| brief(&said, &config.password);
+    Ok(Report {
+        server_version: brief(server_version),
+        vector: vector.map(brief),
+        pg_search: pg_search.map(brief),
+        identity: identity_of(conn, &place(config)).await?,
+    })
 }
 
 /// Tells the database of `conn` apart from every other one: the server's own number and the database's
@@ -343,26 +361,39 @@ pub async fn identity_of(conn: &mut PgConnection, place: &str) -> Result<String,
     }
 }
 
-fn reason(error: sqlx::Error, failure: Option<RelayFailure>) -> ForeignError {
+/// What a foreign server said, as it may be shown and logged: one short line that does not repeat `password`.
+fn brief(said: &str, password: &SecretString) -> String {
+    let password = password.expose_secret();
+    let said = if password.is_empty() { said.to_owned() } else { said.replace(password, "•••") };
+    let mut kept: String = said.chars().take(SAID_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if said.chars().nth(SAID_MAX).is_some() {
+        kept.push('…');
+    }
+    kept
+}
+
+fn reason(error: sqlx::Error, failure: Option<RelayFailure>, password: &SecretString) -> ForeignError {
+    let brief = |said: &str| brief(said, password);
     match failure {
         Some(RelayFailure::Refused(refused)) => return ForeignError::Host(refused),
         Some(RelayFailure::Unresolved(said)) => return ForeignError::Unresolved(said),
         Some(RelayFailure::Unreachable(said)) => return ForeignError::Unreachable(said),
+        Some(failure @ RelayFailure::TooMuch) => return ForeignError::Server(failure.to_string()),
         None => {}
     }
     match error {
-        sqlx::Error::Tls(error) => ForeignError::Tls(error.to_string()),
+        sqlx::Error::Tls(error) => ForeignError::Tls(brief(&error.to_string())),
         // what rustls makes of a certificate that it does not trust
         sqlx::Error::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-            ForeignError::Tls(error.to_string())
+            ForeignError::Tls(brief(&error.to_string()))
         }
         sqlx::Error::PoolTimedOut => ForeignError::Unreachable(format!(
             "it accepts connections and does not answer within {} seconds",
             PATIENCE.as_secs()
         )),
-        sqlx::Error::Io(error) => ForeignError::Unreachable(error.to_string()),
+        sqlx::Error::Io(error) => ForeignError::Unreachable(brief(&error.to_string())),
         sqlx::Error::Database(error) => {
-            let said = error.message().to_owned();
+            let said = brief(error.message());
             match error.code().as_deref() {
                 Some("28P01" | "28000") => ForeignError::Login(said),
                 Some("3D000") => ForeignError::NoDatabase(said),
@@ -371,6 +402,6 @@ fn reason(error: sqlx::Error, failure: Option<RelayFailure>) -> ForeignError {
                 _ => ForeignError::Server(said),
             }
         }
-        other => ForeignError::Server(other.to_string()),
+        other => ForeignError::Server(brief(&other.to_string())),
     }
 }

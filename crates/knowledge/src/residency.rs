@@ -4,6 +4,8 @@
 //! looks at a database before it names it and leaves an audit entry. Naming another database moves no
 //! passages: [`Knowledge::index_everything`] reads the organization's files anew into the present one.
 
+use std::time::Duration;
+
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -14,6 +16,7 @@ use tale_db::hints::{Hint, Topic, notify};
 use tale_governance::audit::{self, AuditEntry};
 use tale_identity::{Caller, Capability};
 use tale_orgfiles::ConfigError;
+use tokio::sync::Semaphore;
 
 use crate::Knowledge;
 use crate::config_files::{in_words, name_of, not_written};
@@ -23,6 +26,14 @@ use crate::store::{files, moves};
 
 /// The folder of the files below the organization's.
 const FOLDER: &str = "knowledge";
+/// Why the stored password is not used.
+const PASSWORD_ELSEWHERE: &str = "must be given again: the stored one is used only for the host, port, database and user that it was stored for, and never with weaker encryption";
+/// Databases that people may have looked at in one process at once.
+const LOOKS_MAX: usize = 4;
+/// A look takes no longer, but for a name that is slow to resolve.
+const LOOK_AGAIN: Duration = Duration::from_secs(8);
+
+static LOOKS: Semaphore = Semaphore::const_new(LOOKS_MAX);
 
 /// A database as a person enters it.
 #[derive(Debug, Clone)]
@@ -35,7 +46,8 @@ pub struct DatabaseForm {
     pub database: String,
     /// The role.
     pub user: String,
-    /// The password; the stored one when left out.
+    /// The password; when left out, the stored one, if the rest leads to where it belongs and is no less
+    /// encrypted.
     pub password: Option<SecretString>,
     /// How the connection is encrypted.
     pub sslmode: SslMode,
@@ -108,7 +120,7 @@ impl Knowledge {
     ///
     /// # Errors
     /// `INVALID_BODY`, `PRIVATE_HOST_BLOCKED`, `KNOWLEDGE_SAME_DATABASE`, `KNOWLEDGE_CHECK_FAILED`,
-    /// `CONFIG_NOT_WRITABLE`, the caller's missing right.
+    /// `RATE_LIMITED` while many databases are being looked at, `CONFIG_NOT_WRITABLE`, the caller's missing right.
     pub async fn connect_database(&self, caller: &Caller, form: DatabaseForm) -> Result<KnowledgeDatabase, Problem> {
         let (connection, password, _) = self.looked_at(caller, form).await?;
         let mut tx = self.app().begin().await?;
@@ -143,15 +155,25 @@ impl Knowledge {
         };
         let password = match form.password.filter(|password| !password.expose_secret().is_empty()) {
             Some(password) => password,
-            None => files
-                .password(&caller.org_slug)
-                .await
-                .ok_or_else(|| Problem::invalid_field("password", "must be given, because none is stored"))?,
+            None => match files.read(&caller.org_slug).await {
+                Ok(Some((stored, password))) if connection.may_reuse_password_of(&stored) => password,
+                Ok(Some(_)) => return Err(Problem::invalid_field("password", PASSWORD_ELSEWHERE)),
+                Ok(None) | Err(_) => {
+                    return Err(Problem::invalid_field("password", "must be given, because none can be read here"));
+                }
+            },
         };
         let config = files.config(&connection, password.clone()).map_err(|error| match error {
             SettingsError::Issues(issues) => Problem::invalid_body(issues),
             SettingsError::Host(refused) => entered("host", &refused),
             other => Problem::internal(other),
+        })?;
+        let _turn = LOOKS.try_acquire().map_err(|_taken| {
+            Problem::new(
+                Code::RateLimited,
+                "Other databases are being looked at right now, and nothing was changed. Try again in a moment.",
+            )
+            .retry_after(LOOK_AGAIN)
         })?;
         let report = Foreign::look(&config).await.map_err(check_failed)?;
         // The deployment's may be away; then it is not this one.

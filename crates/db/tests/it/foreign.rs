@@ -3,7 +3,8 @@
 use tale_core::net::HostPolicy;
 use tale_db::foreign::{Encryption, FOREIGN_POOL_MAX, Foreign, ForeignConfig, ForeignError};
 use tale_testkit::ForeignDb;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 fn config(db: &ForeignDb) -> ForeignConfig {
     ForeignConfig {
@@ -94,4 +95,70 @@ async fn an_open_database_holds_few_connections_and_is_the_one_that_was_opened()
         sqlx::query("SELECT 1").execute(one.pool()).await.unwrap_err();
     }
     assert!(one.is_distrusted());
+}
+
+/// Reads a message of the driver; the first one has no kind before its length.
+async fn message(client: &mut TcpStream, first: bool) -> Vec<u8> {
+    if !first {
+        client.read_u8().await.unwrap();
+    }
+    let mut body = vec![0; client.read_u32().await.unwrap() as usize - 4];
+    client.read_exact(&mut body).await.unwrap();
+    body
+}
+
+fn server(listener: &TcpListener) -> ForeignConfig {
+    ForeignConfig {
+        host: "127.0.0.1".into(),
+        port: listener.local_addr().unwrap().port(),
+        database: "tale".into(),
+        user: "tale".into(),
+        password: "a-long-secret".into(),
+        encryption: Encryption::Disable,
+        ca_file: None,
+        policy: HostPolicy::PrivateAllowed,
+        max_connections: 1,
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_says_is_cut_and_does_not_repeat_the_password() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let config = server(&listener);
+    let answering = async {
+        let (mut client, _) = listener.accept().await.unwrap();
+        message(&mut client, true).await;
+        client.write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).await.unwrap();
+        let mut password = message(&mut client, false).await;
+        assert_eq!(password.pop(), Some(0));
+        let password = String::from_utf8(password).unwrap();
+        let said = format!("no entry for {password}\nanywhere {}{password}", "x".repeat(5_000));
+        let body = format!("SFATAL\0VFATAL\0C28P01\0M{said}\0\0");
+        client.write_u8(b'E').await.unwrap();
+        client.write_u32(u32::try_from(body.len()).unwrap() + 4).await.unwrap();
+        client.write_all(body.as_bytes()).await.unwrap();
+        password
+    };
+    let (looked, password) = tokio::join!(Foreign::look(&config), answering);
+    assert_eq!(password, "a-long-secret");
+    let failed = looked.unwrap_err();
+    let detail = failed.detail().unwrap();
+    assert!(detail.starts_with("no entry for ••• anywhere xx") && detail.chars().count() <= 301, "{detail}");
+    assert!(!format!("{failed:?} {failed}").contains(&password), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_sends_without_end_is_left_before_it_fills_the_memory() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let config = server(&listener);
+    let streaming = async {
+        let (mut client, _) = listener.accept().await.unwrap();
+        message(&mut client, true).await;
+        client.write_all(&[b'R', 0x7f, 0xff, 0xff, 0xf0]).await.unwrap();
+        while client.write_all(&[0; 65_536]).await.is_ok() {}
+    };
+    let (looked, ()) = tokio::join!(Foreign::look(&config), streaming);
+    let failed = looked.unwrap_err();
+    assert_eq!((failed.stage(), failed.reason()), ("login", "server_refused"), "{failed}");
+    assert!(failed.to_string().contains("it sent more than"), "{failed}");
 }

@@ -143,7 +143,7 @@ struct KnowledgeDatabaseForm {
     port: u16,
     database: String,
     user: String,
-    /// The stored one when absent or empty.
+    /// The stored one when absent or empty, which is used only for the place that it was stored for.
     #[serde(default)]
     #[schema(nullable = false, format = Password)]
     password: Option<String>,

@@ -15,8 +15,8 @@ pub(super) const CONNECTION: FilePath = FilePath("knowledge/connection.json");
 /// The password.
 pub(super) const SECRETS: FilePath = FilePath("knowledge/connection.secrets.json");
 
-/// How a connection is encrypted, in the words of Postgres.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// How a connection is encrypted, in the words of Postgres, the weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SslMode {
     /// Not at all.
@@ -72,6 +72,17 @@ pub(super) struct Secrets {
 }
 
 impl Connection {
+    /// Whether a password that is stored for `stored` may be sent here: to the same server, database and user,
+    /// and no less protected.
+    #[must_use]
+    pub fn may_reuse_password_of(&self, stored: &Self) -> bool {
+        self.host == stored.host
+            && self.port == stored.port
+            && self.database == stored.database
+            && self.user == stored.user
+            && self.sslmode >= stored.sslmode
+    }
+
     /// What is wrong with it and with `password`, field by field.
     #[must_use]
     pub fn issues(&self, password: &SecretString) -> Vec<Issue> {

@@ -345,12 +345,6 @@ impl OwnFiles<'_> {
         self.0.parts.files.read(Scope::Organization(slug), files::CONNECTION).await.ok().flatten()
     }
 
-    /// The stored password, also where the rest cannot be used.
-    pub(crate) async fn password(&self, slug: &str) -> Option<SecretString> {
-        let secrets = self.0.parts.files.read_secrets::<Secrets>(Scope::Organization(slug), files::SECRETS).await;
-        secrets.ok().flatten().map(|secrets| secrets.password)
-    }
-
     /// What the settings lead to: a database that is open, or why there is none.
     pub(crate) async fn state(&self, slug: &str) -> State {
         match self.0.settings(slug).await {

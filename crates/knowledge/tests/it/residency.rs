@@ -422,3 +422,68 @@ async fn only_who_may_names_a_database_and_every_change_is_recorded_without_the_
     assert!(entries.iter().all(|(_, details)| !details.to_string().contains(&place.db.password)));
     assert_eq!(entries[0].1["host"], json!(place.db.host));
 }
+
+#[tokio::test]
+async fn the_stored_password_goes_nowhere_but_where_it_belongs() {
+    let place = place().await;
+    let (knowledge, acme) = (&place.world.knowledge, &place.acme);
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut settings = place.settings();
+    settings["sslmode"] = json!("require");
+    place.edit(&settings, &place.db.password);
+    let same = DatabaseForm { password: None, sslmode: SslMode::Require, ..form(&place.db) };
+    for elsewhere in [
+        DatabaseForm { host: "db.example.com".into(), ..same.clone() },
+        DatabaseForm { host: "127.0.0.1".into(), port, ..same.clone() },
+        DatabaseForm { database: "another".into(), ..same.clone() },
+        DatabaseForm { user: "another".into(), ..same.clone() },
+        DatabaseForm { sslmode: SslMode::Disable, ..same.clone() },
+        DatabaseForm { port, password: Some(String::new().into()), ..same.clone() },
+    ] {
+        for refused in [
+            knowledge.try_database(acme, elsewhere.clone()).await.map(|_| ()),
+            knowledge.connect_database(acme, elsewhere.clone()).await.map(|_| ()),
+        ] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.code.text(), "INVALID_BODY", "{elsewhere:?}");
+            assert_eq!(refused.data.unwrap()["issues"][0]["path"], "password", "{elsewhere:?}");
+        }
+    }
+    tokio::select! {
+        biased;
+        _ = listener.accept() => panic!("something was sent"),
+        () = std::future::ready(()) => {}
+    }
+    // The same place, and better protected: looked at, without being asked for the password.
+    place.edit(&place.settings(), &place.db.password);
+    knowledge.try_database(acme, DatabaseForm { sslmode: SslMode::Disable, ..same.clone() }).await.unwrap();
+    assert_eq!(code(knowledge.try_database(acme, same).await), "KNOWLEDGE_CHECK_FAILED");
+}
+
+#[tokio::test]
+async fn only_few_databases_are_looked_at_at_once_and_the_next_person_is_told_to_wait() {
+    let place = place().await;
+    let (knowledge, acme) = (&place.world.knowledge, &place.acme);
+    let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let form = DatabaseForm { host: "127.0.0.1".into(), port, ..form(&place.db) };
+    let looks = futures::future::join_all((0..4).map(|_| knowledge.try_database(acme, form.clone())));
+    let next = async {
+        let mut held = Vec::new();
+        for _ in 0..4 {
+            held.push(silent.accept().await.unwrap());
+        }
+        knowledge.try_database(acme, form.clone()).await.unwrap_err()
+    };
+    tokio::select! {
+        ended = looks => panic!("the silent server answered: {ended:?}"),
+        busy = next => {
+            assert_eq!(busy.code.text(), "RATE_LIMITED");
+            assert!(busy.retry_after.is_some());
+        }
+    }
+    // Whoever goes away gives up the turn.
+    drop(silent);
+    assert_eq!(code(knowledge.try_database(acme, form).await), "KNOWLEDGE_CHECK_FAILED");
+}

@@ -7490,7 +7490,7 @@ export interface components {
             host: string;
             /**
              * Format: password
-             * @description The stored one when absent or empty.
+             * @description The stored one when absent or empty, which is used only for the place that it was stored for.
              */
             password?: string;
             /** Format: int32 */
