@@ -185,6 +185,7 @@ impl Gateway {
             meter,
             interface: request.interface(),
             idle: self.0.parts.limits.idle,
+            most_output: most_output(request.cap(&model.facts), request.answers()),
             model: model.clone(),
             _place: place,
             _run: run,
@@ -276,6 +277,14 @@ impl Gateway {
         })?;
         Ok(Meter::new(ledger.clone(), self.0.settling.clone(), price, prompt, hold))
     }
+}
+
+/// How much more than the limit an answer may seem to be: its tokens are estimated while it comes, and
+/// providers count differently.
+const BENEFIT_OF_DOUBT: u64 = 4;
+
+fn most_output(cap: u64, answers: u64) -> u64 {
+    cap.saturating_mul(answers).saturating_mul(BENEFIT_OF_DOUBT).saturating_add(256)
 }
 
 fn reference(model: &ModelEntry) -> String {

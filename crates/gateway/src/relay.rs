@@ -38,6 +38,8 @@ pub(crate) struct Relay {
     pub(crate) interface: tale_models::ApiFormat,
     /// Longest silence of the upstream.
     pub(crate) idle: Duration,
+    /// Tokens of all answers together after which the provider is not believed any more to keep to the limit.
+    pub(crate) most_output: u64,
     /// What the call occupies until it ends.
     pub(crate) _place: Place,
     pub(crate) _run: Run,
@@ -196,7 +198,14 @@ impl Relay {
 
     fn push(&mut self, bytes: &[u8], out: &mut String) -> Result<(), ModelError> {
         let read = self.translation.push(bytes, out);
-        self.meter.relayed(self.translation.tokens(), self.translation.decoder().relayed_tokens());
+        let output = self.translation.decoder().relayed_tokens();
+        self.meter.relayed(self.translation.tokens(), output);
+        if output > self.most_output {
+            return Err(ModelError::new(
+                ModelErrorCode::ProviderError,
+                "The provider writes far more than the call's limit, so the call was ended.",
+            ));
+        }
         read
     }
 

@@ -200,7 +200,8 @@ impl BudgetRules {
 
 /// The field that keeps a rule from ever applying to anybody, and why (POL-11).
 fn wrong_target(rule: &BudgetRule) -> Option<(&'static str, &'static str)> {
-    let uuid = |id: &str| Uuid::parse_str(id).is_ok();
+    // as it is compared later: another spelling would never apply
+    let uuid = |id: &str| Uuid::parse_str(id).is_ok_and(|parsed| parsed.to_string() == id);
     match rule.scope {
         Scope::Default | Scope::Org if rule.scope_id.is_some() => {
             Some(("scopeId", "must be absent: the rule is about everybody"))
@@ -208,6 +209,9 @@ fn wrong_target(rule: &BudgetRule) -> Option<(&'static str, &'static str)> {
         Scope::Team | Scope::Project => Some(("scope", "names what this release does not have yet")),
         scope if scope != Scope::ApiKey && rule.api_key_id.is_some() => {
             Some(("apiKeyId", "belongs to rules of the scope apiKey"))
+        }
+        Scope::ApiKey if rule.scope_id.is_some() && rule.api_key_id.is_some() => {
+            Some(("scopeId", "must be absent beside apiKeyId"))
         }
         Scope::Default | Scope::Org => None,
         Scope::User => match rule.target() {

@@ -21,7 +21,7 @@ use tale_core::Problem;
 use tale_core::clock::SystemClock;
 use tale_core::ids::{ApiKeyId, OrgId, UserId};
 use tale_governance::budgets::{Amounts, BudgetRules};
-use tale_models::ledger::report::{GroupBy, Scope};
+use tale_models::ledger::report::{GroupBy, MAX_GROUPS, Scope};
 use tale_models::ledger::{Charge, Consumption, Estimate, Ledger, Outcome, RulesSource, source};
 
 struct Rules(Arc<BudgetRules>);
@@ -160,7 +160,7 @@ async fn main() {
     let scope = Scope { from: to - chrono::TimeDelta::days(89), to, agent: None, model: None, person: None, key: None };
     for group_by in [GroupBy::Day, GroupBy::Agent, GroupBy::Model, GroupBy::Person, GroupBy::Key] {
         let began = Instant::now();
-        let report = ledger.report(org, &scope, group_by).await.unwrap();
+        let report = ledger.report(org, &scope, group_by, MAX_GROUPS).await.unwrap();
         println!("ninety days by {group_by:?}: {} groups in {:?}", report.groups.len(), began.elapsed());
     }
 }

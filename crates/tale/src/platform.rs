@@ -364,7 +364,9 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     });
     if sole {
         // No other process runs turns here: what an earlier one left is settled before anybody looks.
-        ledger.close_abandoned().await.map_err(StartError::other)?;
+        if let Err(error) = ledger.close_abandoned().await {
+            tracing::error!(%error, "what an earlier process held of the ledger could not be booked, the sweep will try again");
+        }
         chat.settle_abandoned_turns().await.map_err(StartError::other)?;
     }
     tasks.spawn({

@@ -121,7 +121,7 @@ fn begin(decoder: &mut Decoder, id: Option<String>, usage: Option<Usage>, out: &
 fn add_usage(decoder: &mut Decoder, usage: Option<Usage>) {
     let Some(usage) = usage else { return };
     let mut tokens = decoder.tokens.unwrap_or_default();
-    let uncached = tokens.input - tokens.cached - tokens.cache_written;
+    let uncached = tokens.input.saturating_sub(tokens.cached).saturating_sub(tokens.cache_written);
     let uncached = usage.input_tokens.unwrap_or(uncached);
     tokens.cached = usage.cache_read_input_tokens.unwrap_or(tokens.cached);
     tokens.cache_written = usage.cache_creation_input_tokens.unwrap_or(tokens.cache_written);

@@ -79,7 +79,7 @@ pub(super) fn openai_usage(tokens: Tokens) -> Value {
     json!({
         "prompt_tokens": tokens.input,
         "completion_tokens": tokens.output,
-        "total_tokens": tokens.input + tokens.output,
+        "total_tokens": tokens.input.saturating_add(tokens.output),
         "prompt_tokens_details": { "cached_tokens": tokens.cached },
         "completion_tokens_details": { "reasoning_tokens": tokens.reasoning },
     })
@@ -88,7 +88,7 @@ pub(super) fn openai_usage(tokens: Tokens) -> Value {
 /// Usage in the Anthropic format.
 pub(super) fn anthropic_usage(tokens: Tokens) -> Value {
     json!({
-        "input_tokens": tokens.input - tokens.cached - tokens.cache_written.min(tokens.input - tokens.cached),
+        "input_tokens": tokens.input.saturating_sub(tokens.cached).saturating_sub(tokens.cache_written),
         "cache_read_input_tokens": tokens.cached,
         "cache_creation_input_tokens": tokens.cache_written,
         "output_tokens": tokens.output,

@@ -29,7 +29,7 @@ impl Media {
         if !WORDS.iter().any(|word| memmem::find(messages.as_bytes(), word.as_bytes()).is_some()) {
             return Ok(media);
         }
-        let list: Vec<Value> = serde_json::from_str(messages).map_err(Problem::internal)?;
+        let list: Vec<Value> = serde_json::from_str(messages).map_err(|_| super::unreadable("messages"))?;
         for (at, message) in list.iter().enumerate() {
             media.parts(interface, &format!("messages.{at}.content"), &message["content"])?;
         }

@@ -63,6 +63,7 @@ impl Request {
             Problem::invalid_field("", &format!("is not valid JSON (line {}, column {})", error.line(), error.column()))
         })?;
         let fields = fields(&text);
+        evading(&fields)?;
         let whole = Whole { text: &text, fields: &fields };
         let get = |name| whole.get(name);
         if !text.trim_start().starts_with('{') {
@@ -143,6 +144,7 @@ impl Request {
 
     fn judge_anthropic(&mut self, whole: &Whole<'_>) -> Result<(), Problem> {
         service_tier(&whole.get("service_tier"), &["auto", "standard_only"])?;
+        service_tier(&whole.get("speed"), &["standard"])?;
         for name in ["mcp_servers", "container"] {
             if whole.get(name).value()?.is_some_and(|value| value.as_array().is_none_or(|list| !list.is_empty())) {
                 return Err(vendor_tool(&format!(
@@ -259,7 +261,7 @@ impl Request {
         if self.interface == upstream.format {
             return same::body(self, upstream);
         }
-        let value: Value = serde_json::from_str(&self.text).map_err(Problem::internal)?;
+        let value: Value = serde_json::from_str(&self.text).map_err(|_| unreadable(""))?;
         let mut body = match upstream.format {
             ApiFormat::Anthropic => to_anthropic::body(&value, self, upstream)?,
             ApiFormat::OpenAi => to_openai::body(&value, self, upstream)?,
@@ -303,7 +305,8 @@ struct Get<'a> {
 
 impl Get<'_> {
     fn value(&self) -> Result<Option<Value>, Problem> {
-        let value: Option<Value> = self.text.map(serde_json::from_str).transpose().map_err(Problem::internal)?;
+        let value: Option<Value> =
+            self.text.map(serde_json::from_str).transpose().map_err(|_| unreadable(self.name))?;
         Ok(value.filter(|value| !value.is_null()))
     }
 
@@ -339,11 +342,50 @@ impl Get<'_> {
     }
 }
 
-fn service_tier(tier: &Get<'_>, offered: &[&str]) -> Result<(), Problem> {
-    match tier.string()? {
+/// JSON by its grammar that holds no value: half of a surrogate pair, a number beyond every range, lists a
+/// hundred deep.
+fn unreadable(path: &str) -> Problem {
+    Problem::invalid_field(path, "holds a broken character, a number out of range, or too many nested lists")
+}
+
+/// Fields by which a provider takes another model, another address, tools of its own or another limit than
+/// was judged and held here.
+const ROUTING: [&str; 8] =
+    ["models", "route", "routing", "fallbacks", "fallback_models", "api_base", "base_url", "api_key"];
+const TOOLS_OF_PROVIDERS: [&str; 3] = ["plugins", "search_parameters", "web_search"];
+const OTHER_LIMITS: [&str; 7] =
+    ["max_output_tokens", "max_new_tokens", "max_length", "num_predict", "n_predict", "best_of", "num_ctx"];
+
+/// Refuses fields that would undo what was judged.
+fn evading(fields: &[Field]) -> Result<(), Problem> {
+    for Field { name, .. } in fields {
+        // no field of either interface has capitals, and some servers do not tell them apart
+        if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return Err(Problem::invalid_field(name, "is not a known field: names have no capital letters"));
+        }
+        if ROUTING.contains(&name.as_str()) {
+            return Err(Problem::invalid_field(name, "is not offered: a call goes to the one model that it names"));
+        }
+        if OTHER_LIMITS.contains(&name.as_str()) {
+            return Err(Problem::invalid_field(
+                name,
+                "is not offered: `max_completion_tokens`, `max_tokens` and `n` bound an answer",
+            ));
+        }
+        if TOOLS_OF_PROVIDERS.contains(&name.as_str()) {
+            return Err(vendor_tool(&format!(
+                "`{name}` makes the provider run tools, which is not offered here. Remove the field, or offer a function of your own."
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn service_tier(field: &Get<'_>, offered: &[&str]) -> Result<(), Problem> {
+    match field.string()? {
         Some(tier) if !offered.contains(&tier.as_str()) => {
             let list = offered.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
-            Err(Problem::invalid_field("service_tier", &format!("must be one of {list}")))
+            Err(Problem::invalid_field(field.name, &format!("must be one of {list}")))
         }
         _ => Ok(()),
     }
@@ -380,13 +422,21 @@ mod tests {
             json!({ "max_tokens": -1 }),
             json!({ "messages": "hi" }),
             json!({ "model": 7 }),
+            json!({ "models": ["p/other"], "route": "fallback" }),
+            json!({ "api_base": "http://169.254.169.254" }),
+            json!({ "Model": "secret" }),
+            json!({ "max_output_tokens": 5 }),
             part(json!({ "type": "file", "file": { "file_id": "file-1" } })),
             part(json!({ "type": "input_audio", "input_audio": { "data": "", "format": "wav" } })),
             part(json!({ "type": "image_url", "image_url": { "url": "http://10.0.0.1/a.png" } })),
         ] {
             assert_eq!(openai(body.clone()), Some(Code::InvalidBody), "{body}");
         }
-        for body in [json!({ "web_search_options": {} }), json!({ "tools": [{ "type": "web_search" }] })] {
+        for body in [
+            json!({ "web_search_options": {} }),
+            json!({ "plugins": [] }),
+            json!({ "tools": [{ "type": "web_search" }] }),
+        ] {
             assert_eq!(openai(body.clone()), Some(Code::ModelApiVendorToolUnsupported), "{body}");
         }
         for body in [
@@ -432,6 +482,14 @@ mod tests {
         assert!(Request::read(ApiFormat::OpenAi, b"{\"model\":\"a/b\",".to_vec()).is_err());
         assert!(Request::read(ApiFormat::OpenAi, b"[]".to_vec()).is_err());
         assert!(Request::read(ApiFormat::OpenAi, vec![b'"', 0xff, b'"']).is_err());
+        for odd in [
+            r#""temperature":1e999,"n":1e999"#.to_owned(),
+            format!(r#""tools":{}{}"#, "[".repeat(200), "]".repeat(200)),
+        ] {
+            let body = format!(r#"{{"model":"p/m","messages":[],{odd}}}"#);
+            let problem = Request::read(ApiFormat::OpenAi, body.into_bytes()).unwrap_err();
+            assert_eq!(problem.code, Code::InvalidBody, "{odd}");
+        }
     }
 
     #[test]

@@ -35,20 +35,21 @@ pub(super) fn body(request: &Request, upstream: &Upstream<'_>) -> Result<Vec<u8>
         // Left out, the model's own default would reason and refuse the tools.
         add("reasoning_effort", "\"none\"");
     }
+    let set = facts.extra_body.fields();
     for (at, one) in request.fields.iter().enumerate() {
         let name = one.name.as_str();
         let later = request.fields[at + 1..].iter().any(|other| other.name == one.name);
+        // what an administrator laid down for the model stands
         let dropped = OWN.contains(&name)
+            || set.contains_key(name)
             || (no_reasoning && name == "reasoning_effort")
             || (openai && modern && facts.reasoning && name == "temperature");
         if !later && !dropped {
             add(name, &request.text[one.value.clone()]);
         }
     }
-    for (name, value) in facts.extra_body.fields() {
-        if field(&request.fields, &name).is_none() {
-            add(&name, &value.to_string());
-        }
+    for (name, value) in &set {
+        add(name, &value.to_string());
     }
     out.push('}');
     Ok(out.into_bytes())
@@ -80,16 +81,16 @@ mod tests {
             id: "real".into(),
             max_output_tokens: Some(100),
             reasoning: true,
-            extra_body: ExtraBody::new(json!({ "route": "x", "seed": 1 }).as_object().unwrap().clone()),
+            extra_body: ExtraBody::new(json!({ "transforms": ["x"] }).as_object().unwrap().clone()),
             ..ModelFacts::default()
         };
         let upstream = Upstream { format: ApiFormat::OpenAi, dialect: WireDialect::OpenAiModern, facts: &facts };
-        let text = r#"{"messages":[ {"role":"user", "content":"a\u00e4"} ],"model":"p/x", "seed":1.50e1,"max_tokens":500,"temperature":0.5,"stream":true,"stream_options":{"other":1},"seed":2.50e1}"#;
+        let text = r#"{"messages":[ {"role":"user", "content":"a\u00e4"} ],"model":"p/x", "seed":1.50e1,"transforms":[],"max_tokens":500,"temperature":0.5,"stream":true,"stream_options":{"other":1},"seed":2.50e1}"#;
         let request = Request::read(ApiFormat::OpenAi, text.as_bytes().to_vec()).unwrap();
         let body = String::from_utf8(request.body_for(&upstream).unwrap()).unwrap();
         assert_eq!(
             body,
-            r#"{"model":"real","max_completion_tokens":100,"stream_options":{"include_usage":true,"other":1},"messages":[ {"role":"user", "content":"a\u00e4"} ],"stream":true,"seed":2.50e1,"route":"x"}"#
+            r#"{"model":"real","max_completion_tokens":100,"stream_options":{"include_usage":true,"other":1},"messages":[ {"role":"user", "content":"a\u00e4"} ],"stream":true,"seed":2.50e1,"transforms":["x"]}"#
         );
     }
 }

@@ -137,7 +137,7 @@ fn part(path: &str, block: &Value, parts: &mut Vec<Value>) -> Result<(), Problem
     match block["type"].as_str() {
         Some("text") => parts.push(json!({ "type": "text", "text": block["text"].as_str().unwrap_or_default() })),
         Some("image") => {
-            let url = match source["url"].as_str() {
+            let url = match source["url"].as_str().filter(|_| source["type"] == "url") {
                 Some(url) => url.to_owned(),
                 None => encoded(source, "image/png"),
             };

@@ -68,8 +68,10 @@ fn parse(key: Key, text: &str) -> Result<Value, String> {
         let place = error.location().map(|at| format!(" (line {}, column {})", at.line(), at.column()));
         format!("it is not YAML{}", place.unwrap_or_default())
     })?;
-    // A file with nothing but comments says as much as no field.
-    let value = if value.is_null() { Value::Object(serde_json::Map::new()) } else { value };
+    // A file that was cut short, or is being written, must not open what it closed (POL-5).
+    if value.is_null() {
+        return Err("it is empty; write {} for the defaults".to_owned());
+    }
     key.normal(value).map_err(|issues| problem_words(&issues))
 }
 
@@ -110,6 +112,9 @@ mod tests {
         );
         let yaml = "# ours\nenabled: true\nmode: allowlist\nrules:\n  - scope: default\n    allowedModels: [p/a]\n";
         assert!(matches!(judged(yaml), File::Written(Ok(_))));
-        assert!(matches!(judged("# nothing yet\n"), File::Written(Ok(_))));
+        for empty in ["", "# nothing yet\n", "null", "\t"] {
+            assert!(matches!(judged(empty), File::Written(Err(_))), "{empty:?}");
+        }
+        assert!(matches!(judged("{}"), File::Written(Ok(_))));
     }
 }

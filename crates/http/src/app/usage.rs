@@ -11,7 +11,7 @@ use tale_core::ids::{ApiKeyId, UserId};
 use tale_governance::budgets::{Cost, Kind, Period, Scope as RuleScope};
 use tale_identity::Capability;
 use tale_models::ledger::LimitState;
-use tale_models::ledger::report::{Group, GroupBy, Report, Scope, Used};
+use tale_models::ledger::report::{Group, GroupBy, MAX_GROUPS, Report, Scope, Used};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -27,6 +27,8 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 
 /// Days of a report when the query names none.
 const DEFAULT_DAYS: u64 = 30;
+/// Most rows of a table for spreadsheets.
+const MAX_ROWS: usize = 100_000;
 
 /// Which use, and by what it is broken down.
 #[derive(Deserialize, IntoParams)]
@@ -191,7 +193,7 @@ async fn read_usage(
     let Query(parameters) = query?;
     let (scope, group_by) = read(parameters, app.clock.now().date_naive())?;
     let Report { totals, groups, truncated } =
-        app.models.ledger().report(caller.org, &scope, group_by.domain()).await?;
+        app.models.ledger().report(caller.org, &scope, group_by.domain(), MAX_GROUPS).await?;
     Ok(Json(UsageReport {
         from: scope.from,
         to: scope.to,
@@ -212,7 +214,7 @@ async fn export_usage(
     caller.require(Capability::UsageRead)?;
     let Query(parameters) = query?;
     let (scope, group_by) = read(parameters, app.clock.now().date_naive())?;
-    let report = app.models.ledger().report(caller.org, &scope, group_by.domain()).await?;
+    let report = app.models.ledger().report(caller.org, &scope, group_by.domain(), MAX_ROWS).await?;
     let disposition = format!("attachment; filename=\"usage-{}-{}.csv\"", scope.from, scope.to);
     let headers =
         [(header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (header::CONTENT_DISPOSITION, disposition)];
@@ -246,7 +248,7 @@ fn csv(group_by: UsageGroupBy, report: &Report) -> String {
 
 /// A field that no spreadsheet takes for a formula or for two.
 fn field(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
     let text = if formula { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }

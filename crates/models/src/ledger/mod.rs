@@ -120,14 +120,18 @@ pub struct Consumption {
 
 impl Consumption {
     fn row(&self) -> [u64; 5] {
-        // Whatever a provider reports fits the column.
+        // Whatever a provider reports leaves room for the sums of years.
         [self.input_tokens, self.output_tokens, self.cached_tokens, self.units, self.cost_micro_usd].map(bounded)
     }
 }
 
-/// Amounts that a `bigint` holds, with room for their sums.
+/// The most that one call counts for: a hundred billion tokens, or 100,000 US dollars. Ninety million such
+/// calls fit the sums.
+const MOST_OF_A_CALL: u64 = 100_000_000_000;
+
+/// An amount that no provider can break the sums with.
 fn bounded(amount: u64) -> u64 {
-    amount.min(1 << 52)
+    amount.min(MOST_OF_A_CALL)
 }
 
 /// What a call may use, before it runs.
@@ -458,6 +462,28 @@ impl Ledger {
         self.close_silent_since(DateTime::<Utc>::MAX_UTC).await
     }
 
+    /// Books them together; one by one when the database refuses that, so that one which cannot be booked
+    /// holds up no other.
+    async fn close(&self, ended: &[store::Ended]) -> Result<u64, sqlx::Error> {
+        let (pool, now) = (&self.inner.pool, self.inner.clock.now());
+        match store::settle(pool, now, ended).await {
+            Ok(closed) => return Ok(u64::try_from(closed).unwrap_or(0)),
+            Err(error) if error.as_database_error().is_none() => return Err(error),
+            Err(_) => {}
+        }
+        let mut closed = 0;
+        for one in ended {
+            match store::settle(pool, now, std::slice::from_ref(one)).await {
+                Ok(count) => closed += u64::try_from(count).unwrap_or(0),
+                Err(error) if error.as_database_error().is_none() => return Err(error),
+                Err(error) => {
+                    tracing::error!(%error, hold = %one.id, "a hold of a process that is gone cannot be booked")
+                }
+            }
+        }
+        Ok(closed)
+    }
+
     async fn close_silent_since(&self, before: DateTime<Utc>) -> Result<u64, sqlx::Error> {
         // What Postgres can store as a time.
         let before = before.min(self.inner.clock.now() + TimeDelta::days(36_500));
@@ -480,8 +506,7 @@ impl Ledger {
             if ended.is_empty() {
                 return Ok(closed);
             }
-            let now = store::settle(&self.inner.pool, self.inner.clock.now(), &ended).await?;
-            let now = u64::try_from(now).unwrap_or(0);
+            let now = self.close(&ended).await?;
             tracing::info!(event = "usage.abandoned", holds = now, "booked work whose process is gone");
             closed += now;
             if now == 0 {

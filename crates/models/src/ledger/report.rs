@@ -9,7 +9,7 @@ use tale_core::problem::Problem;
 
 use super::{Ledger, store};
 
-/// Most groups of one answer; the largest come first.
+/// Most groups of a page; the largest come first.
 pub const MAX_GROUPS: usize = 500;
 
 /// Most days of one report: a year and a day.
@@ -97,16 +97,16 @@ pub struct Report {
     pub totals: Used,
     /// The groups: a course of time in its order, others the dearest first. Empty groups are left out.
     pub groups: Vec<Group>,
-    /// Whether there are more groups than [`MAX_GROUPS`].
+    /// Whether there are more groups than were asked for.
     pub truncated: bool,
 }
 
 impl Ledger {
-    /// What an organization used.
+    /// What an organization used, in at most `most` groups.
     ///
     /// # Errors
     /// `INVALID_QUERY` for days in the wrong order or more than [`MAX_DAYS`] of them; the database's trouble.
-    pub async fn report(&self, org: OrgId, scope: &Scope, group_by: GroupBy) -> Result<Report, Problem> {
+    pub async fn report(&self, org: OrgId, scope: &Scope, group_by: GroupBy, most: usize) -> Result<Report, Problem> {
         if scope.to < scope.from {
             return Err(Problem::invalid_query("to", "must not be before `from`"));
         }
@@ -114,12 +114,10 @@ impl Ledger {
             return Err(Problem::invalid_query("from", &format!("must be less than {MAX_DAYS} days before `to`")));
         }
         let pool = &self.inner.pool;
-        let (totals, mut groups) = tokio::try_join!(
-            store::totals(pool, org, scope),
-            store::groups(pool, org, scope, group_by, MAX_GROUPS + 1)
-        )?;
-        let truncated = groups.len() > MAX_GROUPS;
-        groups.truncate(MAX_GROUPS);
+        let (totals, mut groups) =
+            tokio::try_join!(store::totals(pool, org, scope), store::groups(pool, org, scope, group_by, most + 1))?;
+        let truncated = groups.len() > most;
+        groups.truncate(most);
         Ok(Report { totals, groups, truncated })
     }
 }

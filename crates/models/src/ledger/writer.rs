@@ -176,6 +176,9 @@ async fn judge(
     }
 }
 
+/// The largest limit, which leaves room for adding to it.
+const MOST_OF_A_LIMIT: u64 = 1 << 52;
+
 fn conflicted(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code.starts_with("40"))
 }
@@ -235,7 +238,7 @@ fn rows<'a>(batch: impl Iterator<Item = &'a Wanted> + Clone) -> (Vec<Gate>, Vec<
                 gates: adds_to,
                 cap_gates,
                 cap_kinds: caps.iter().map(|cap| cap.kind as u8 + 1).collect(),
-                cap_limits: caps.iter().map(|cap| bounded(cap.limit)).collect(),
+                cap_limits: caps.iter().map(|cap| cap.limit.min(MOST_OF_A_LIMIT)).collect(),
                 need: amounts(&estimate.needed),
                 want: amounts(&estimate.wanted),
                 floor: estimate.floor.row(),
