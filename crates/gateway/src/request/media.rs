@@ -5,6 +5,9 @@ use serde_json::Value;
 use tale_core::problem::Problem;
 use tale_models::wire::ApiFormat;
 
+/// What a document counts for that the provider fetches itself: a hundred pages of 2,500 tokens, the most that
+/// Anthropic reads.
+const DOCUMENT_TOKENS: u64 = 250_000;
 /// Tokens that an image counts for: about what the largest one costs.
 const IMAGE_TOKENS: u64 = 1_600;
 /// Encoded bytes of a document that count for one token: a page is about 50 kB and 2,500 tokens.
@@ -24,7 +27,8 @@ pub(super) struct Media {
 impl Media {
     /// Reads a list of messages. What holds none of the words that name such parts is not parsed.
     pub(super) fn of(interface: ApiFormat, messages: &str) -> Result<Self, Problem> {
-        const WORDS: [&str; 5] = ["\"image", "\"file", "\"document", "\"input_audio", "\\u00"];
+        const WORDS: [&str; 7] =
+            ["\"image", "\"file", "\"document", "\"input_audio", "\"audio_url", "\"video", "\\u00"];
         let mut media = Self::default();
         if !WORDS.iter().any(|word| memmem::find(messages.as_bytes(), word.as_bytes()).is_some()) {
             return Ok(media);
@@ -58,12 +62,19 @@ impl Media {
                 if !file["file_id"].is_null() {
                     return Err(stored(&format!("{path}.file.file_id")));
                 }
-                self.document(file["file_data"].as_str().unwrap_or_default().len());
+                let data = file["file_data"].as_str().unwrap_or_default();
+                if data.contains("://") {
+                    return Err(Problem::invalid_field(
+                        &format!("{path}.file.file_data"),
+                        "must be the document itself, as a `data:` address or base64",
+                    ));
+                }
+                self.document(data.len());
             }
-            Some("input_audio") => {
+            Some("input_audio" | "audio_url" | "video_url" | "video") => {
                 return Err(Problem::invalid_field(
                     path,
-                    "must not be audio: text, images and documents are read here",
+                    "must not be audio or video: text, images and documents are read here",
                 ));
             }
             _ => {}
@@ -94,6 +105,16 @@ impl Media {
                     self.parts(ApiFormat::Anthropic, &format!("{path}.source.content"), &source["content"])?
                 }
                 Some("text") => {}
+                Some("url") => {
+                    let url = source["url"].as_str().unwrap_or_default();
+                    if !url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")) {
+                        return Err(Problem::invalid_field(
+                            &format!("{path}.source.url"),
+                            "must be an `https:` address",
+                        ));
+                    }
+                    self.tokens += DOCUMENT_TOKENS;
+                }
                 _ => self.document(source["data"].as_str().unwrap_or_default().len()),
             },
             Some("container_upload") => return Err(stored(path)),

@@ -429,6 +429,8 @@ mod tests {
             part(json!({ "type": "file", "file": { "file_id": "file-1" } })),
             part(json!({ "type": "input_audio", "input_audio": { "data": "", "format": "wav" } })),
             part(json!({ "type": "image_url", "image_url": { "url": "http://10.0.0.1/a.png" } })),
+            part(json!({ "type": "video_url", "video_url": { "url": "https://a.test/a.mp4" } })),
+            part(json!({ "type": "file", "file": { "file_data": "http://10.0.0.1/a.pdf" } })),
         ] {
             assert_eq!(openai(body.clone()), Some(Code::InvalidBody), "{body}");
         }
@@ -461,6 +463,7 @@ mod tests {
                 json!({ "type": "tool_result", "tool_use_id": "t", "content": [{ "type": "image", "source": { "type": "file", "file_id": "f" } }] }),
             ),
             block(json!({ "type": "document", "source": { "type": "file", "file_id": "f" } })),
+            block(json!({ "type": "document", "source": { "type": "url", "url": "http://10.0.0.1/a.pdf" } })),
         ] {
             assert_eq!(anthropic(body.clone()), Some(Code::InvalidBody), "{body}");
         }

@@ -434,7 +434,7 @@ mod tests {
             json!({ "messages": hi, "n": 2 }),
             json!({ "messages": hi, "functions": [{ "name": "f" }] }),
             json!({ "messages": [{ "role": "robot", "content": "hi" }] }),
-            json!({ "messages": [{ "role": "user", "content": [{ "type": "video" }] }] }),
+            json!({ "messages": [{ "role": "user", "content": [{ "type": "hologram" }] }] }),
         ] {
             assert!(translated(whole.clone()).is_err(), "{whole}");
         }

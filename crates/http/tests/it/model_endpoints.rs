@@ -258,6 +258,28 @@ async fn what_breaks_off_ends_with_an_error_event_and_is_charged_by_what_came() 
 }
 
 #[tokio::test]
+async fn an_answer_that_does_not_keep_to_its_limit_is_ended() {
+    let mut stage = stage().await;
+    for (path, model) in [(OPENAI, "open/able"), (ANTHROPIC, "claude/able"), (OPENAI, "claude/able")] {
+        stage.upstream.push(Reply::never_stops("words that never end "));
+        let stream = text(&stage.key.post(path, with(ask(model), json!({ "stream": true }))).await);
+        assert!(stream.contains("far more than the call's limit"), "{model}");
+    }
+    stage.upstream.wait_for_disconnects(3).await;
+    let [requests, _, output] = booked(&mut stage).await;
+    // 100 tokens were asked for each time
+    assert!(requests == 3 && (3 * 400..3 * 2_000).contains(&output), "{requests} {output}");
+}
+
+#[tokio::test]
+async fn a_call_goes_to_no_other_model_than_it_names() {
+    let mut stage = stage().await;
+    let answer = stage.key.post(OPENAI, with(ask("open/able"), json!({ "models": ["other"] }))).await;
+    assert_eq!(code(&answer), (400, "INVALID_BODY".into()));
+    assert_eq!(booked(&mut stage).await, [0; 3]);
+}
+
+#[tokio::test]
 async fn a_client_that_hangs_up_ends_the_call_and_pays_for_what_it_got() {
     let mut stage = stage().await;
     stage.upstream.push(Reply::steps(vec![Step::Text("abcdefghijklmnop".into()), Step::Hang]));

@@ -176,6 +176,27 @@ async fn work_without_limits_is_booked_under_everybody_it_belongs_to() {
 }
 
 #[tokio::test]
+async fn no_answer_of_a_provider_breaks_the_sums() {
+    let kit = Kit::new().await;
+    let ledger = kit.ledger(&Arc::default());
+    let impossible = Consumption {
+        input_tokens: u64::MAX,
+        output_tokens: u64::MAX,
+        cost_micro_usd: u64::MAX,
+        ..Consumption::default()
+    };
+    for _ in 0..20 {
+        let hold = ledger.hold(&kit.charge(None), one_request(u64::MAX)).await.unwrap();
+        ledger.settle(hold, Outcome::Known(impossible)).await;
+    }
+    let (used, held) = kit.counters("org").await;
+    assert_eq!(used, [20 * 200_000_000_000, 20 * 100_000_000_000, 20]);
+    assert_eq!(held, [0; 3]);
+    // far from the end of the column
+    assert!(used.iter().all(|sum| *sum < i64::MAX / 1_000_000));
+}
+
+#[tokio::test]
 async fn a_limit_counts_what_runs_and_grants_what_is_left() {
     let kit = Kit::new().await;
     let ledger = kit.ledger(&rules(serde_json::json!([{ "scope": "default", "period": "weekly", "maxTokens": 100 }])));
