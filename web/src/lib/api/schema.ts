@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 26bd3f652395c98f91bf0e64f1d2c23b8e628ed5b05c2788dd8e2e609dad78c6) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 a45a2298389827d84bdfc7961f11829ef9cdbe77861790e969a2957ede44b193) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
