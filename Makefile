@@ -11,7 +11,7 @@ ARGS ?= --demo
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/build/*' -not -path 'web/.svelte-kit/*' \
 	-not -path 'web/src/lib/paraglide/*' -not -path 'web/screenshots/*' -not -path 'web/test-results/*' -not -path 'web/e2e/*' 2>/dev/null)
 
-.PHONY: help run build test test-compose lint fmt openapi env-reference web screenshots bench setup setup-test
+.PHONY: help run build sandboxd sandbox-images test test-compose lint fmt openapi env-reference web screenshots bench setup setup-test
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,6 +21,12 @@ run: build ## Build everything and start Tale on http://localhost:3000
 
 build: web ## The release program with the web app in it: target/release/tale
 	cargo build --release --package tale
+
+sandboxd: ## The static program inside sandboxes: target/sandboxd/tale-sandboxd
+	@scripts/sandboxd
+
+sandbox-images: build sandboxd ## Images of sandboxes and of their way out, into the engine at DOCKER_HOST
+	@scripts/sandbox-images
 
 test: ## Everything that is checked: formats, lints, licences, Rust, web, browser
 	@scripts/test

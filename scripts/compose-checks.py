@@ -122,6 +122,7 @@ def main():
     until("the authority of the proxy", lambda: "BEGIN" in authority())
     CONTEXT = ssl.create_default_context(cadata=authority())
     containers()
+    sandboxes()
     plain = http.client.HTTPConnection("127.0.0.1", 8080, timeout=60)
     plain.request("GET", "/chat?x=1", None, {"Host": HOST})
     moved = plain.getresponse()
@@ -165,6 +166,24 @@ def containers():
     with open("deploy/compose.yml", encoding="utf-8") as file:
         written = re.findall(r"(?im)^ *\w*(?:password|secret|token|key)\w*: *[^\s$].*", file.read())
     check("no secret stands in the file", not written, written)
+
+
+def sandboxes():
+    def curl(service, *arguments):
+        return compose("exec", "-T", service, "curl", "--silent", "--max-time", "10", *arguments, wrong=True)
+
+    health = curl("sandbox", "http://localhost:8003/health")
+    check("the spawner has an engine", '"status":"ok"' in health, health)
+    check("it listens to whoever has its key", "missing_signature" in curl("sandbox", "http://localhost:8003/v1/limits"))
+    check("the backend reaches it", '"status":"ok"' in curl("backend-api", "http://sandbox:8003/health"))
+    check("pages do not", "status" not in curl("platform", "http://sandbox:8003/health"))
+    asked = ["--output", "/dev/null", "--write-out", "%{http_code}", "--proxy", "http://sandbox-egress:3128"]
+    refused = curl("sandbox", *asked, "http://169.254.169.254/")
+    check("their way out refuses addresses that are nobody's business", refused == "403", refused)
+    rights = docker("exec", container("sandbox-egress")["Id"], "sh", "-c", "grep -h -e ^CapEff -e ^Uid /proc/1/status")
+    check("and holds no right", "CapEff:\t0000000000000000" in rights and "65534" in rights, rights)
+    network = json.loads(docker("network", "inspect", "tale-test-sandbox"))[0]
+    check("their network has no way out of its own", network["Internal"], network)
 
 
 def sign_up(ada):

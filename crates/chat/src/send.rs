@@ -23,6 +23,7 @@ use crate::thread::{announcement, in_progress, not_found};
 use crate::turn::charge::Meter;
 use crate::turn::history;
 use crate::turn::live::LiveTurn;
+use crate::turn::prompt::PromptFacts;
 use crate::turn::run::{self, TurnPlan};
 
 /// Most files on one message (spec 50, 6.2).
@@ -33,6 +34,9 @@ pub const MAX_WAITING_ATTACHMENTS: usize = 20;
 
 /// Most bytes of all files on one message: 200 MiB.
 pub const MAX_BATCH_BYTES: u64 = 200 << 20;
+
+/// The language of answers whose sender names none.
+const DEFAULT_LOCALE: &str = "en";
 
 /// Which model shall answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -290,18 +294,48 @@ impl Chat {
             })
             .collect();
         let meter = Meter::new(self.0.models.ledger(), &owner.caller, owner.user, &model, source::CHAT);
-        let question = content.clone();
         if !content.is_empty() {
             parts.push(Part::text(content));
         }
         // The last check, because it takes something: what is refused here leaves no trace.
-        let room = meter.admit(&question).await?;
+        let room = if meter.limited().await? {
+            let before = self.said_before(owner, to, place).await?;
+            let vision = model.capabilities.vision;
+            let reader = history::Reader { caller: &owner.caller, user: owner.user, vision, pixels: false };
+            let facts = PromptFacts {
+                personal: personal.as_deref(),
+                locale: request.locale.as_deref().unwrap_or(DEFAULT_LOCALE),
+                now: self.0.clock.now(),
+                tools: model.capabilities.tools,
+            };
+            let most = request.max_output_tokens;
+            let prompt = run::first_prompt(&self.0, reader, &model, most, &facts, before, &parts).await?;
+            Some(meter.admit(prompt).await?)
+        } else {
+            None
+        };
         let sending = Sending { owner: owner.clone(), to, place, request, parts, held, accepted, origin, room };
         let chat = self.clone();
         // A task of its own: a client that hangs up between the commit and the start of the turn
         // must not leave a turn behind that nobody runs.
         let accepting = tokio::spawn(async move { chat.accept(sending, model, personal).await });
         accepting.await.map_err(Problem::internal)?
+    }
+
+    /// What was said before a question in this place, as far as it is known before the chat is held.
+    async fn said_before(&self, owner: &Owner, to: SendTo, place: Place) -> Result<Vec<MessageRow>, Problem> {
+        let SendTo::Thread(thread) = to else { return Ok(Vec::new()) };
+        let mut conn = self.0.db.acquire().await?;
+        let parent = match place {
+            Place::End => {
+                threads::find(&mut conn, owner.org, owner.user, thread).await?.and_then(|row| row.active_leaf)
+            }
+            Place::Beside(message) => {
+                messages::find(&mut conn, owner.org, thread, message).await?.and_then(|row| row.parent_id)
+            }
+        };
+        let Some(parent) = parent else { return Ok(Vec::new()) };
+        Ok(messages::path(&mut conn, owner.org, thread, parent).await?)
     }
 
     /// Commits an accepted send and starts its turn, detached from the connection.
@@ -329,7 +363,7 @@ impl Chat {
             model,
             effort: sending.request.effort,
             max_output_tokens: sending.request.max_output_tokens,
-            locale: sending.request.locale.unwrap_or_else(|| "en".to_owned()),
+            locale: sending.request.locale.unwrap_or_else(|| DEFAULT_LOCALE.to_owned()),
             untitled,
         };
         let opening = Box::new(run::Opening { before, question: sending.parts, personal, held: sending.room });

@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use tale_core::clock::SharedClock;
 use tale_core::ids::{OrgId, UserId};
 use tale_core::page::CursorSigner;
-use tale_core::{Actor, Problem};
+use tale_core::{Actor, Code, Problem};
 use tale_extract::ExtractProgram;
 use tale_identity::{Caller, Identity};
 use tale_knowledge::Knowledge;
@@ -93,9 +93,14 @@ impl Owner {
     /// The person behind a call.
     ///
     /// # Errors
-    /// `NOT_FOUND` for a key that belongs to no person: it has no chats.
+    /// `API_KEY_SCOPE_FORBIDDEN` for a key that belongs to no person: it has no chats.
     pub fn of(caller: &Caller) -> Result<Self, Problem> {
-        let user = caller.user.ok_or_else(crate::thread::not_found)?;
+        let user = caller.user.ok_or_else(|| {
+            Problem::new(
+                Code::ApiKeyScopeForbidden,
+                "This API key belongs to no person and has no chats. Use a key of your own, or one made for a member.",
+            )
+        })?;
         Ok(Self { org: caller.org, user, actor: caller.actor(), caller: caller.clone() })
     }
 }

@@ -66,10 +66,15 @@ impl FieldCipher {
         Ok(format!("v1.{}.{}", self.current.0, URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// Whether `sealed` was encrypted with the present key, not with one before it.
-    #[must_use]
-    pub fn is_current(&self, sealed: &str) -> bool {
-        sealed.split('.').nth(1) == Some(self.current.0.as_str())
+    /// What [`FieldCipher::seal`] made for `context`, encrypted anew with the present key; `None` when it is that already.
+    ///
+    /// # Errors
+    /// Those of [`FieldCipher::open`].
+    pub fn renew(&self, context: &str, sealed: &str) -> Result<Option<String>, CryptoError> {
+        if sealed.split('.').nth(1) == Some(self.current.0.as_str()) {
+            return Ok(None);
+        }
+        self.seal(context, &self.open(context, sealed)?).map(Some)
     }
 
     /// Decrypts what [`FieldCipher::seal`] made for the same `context`.
@@ -195,6 +200,73 @@ pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
+/// HMAC-SHA-1 of `message` under `key`: what authenticator apps compute, and for nothing else.
+#[must_use]
+pub fn hmac_sha1(key: &[u8], message: &[u8]) -> [u8; 20] {
+    // HMAC takes a key of any length, so this constructor cannot fail.
+    #[expect(clippy::expect_used, reason = "HMAC accepts keys of every length")]
+    let mut mac = <Hmac<sha1::Sha1> as hmac::KeyInit>::new_from_slice(key).expect("any key length");
+    mac.update(message);
+    mac.finalize().into_bytes().into()
+}
+
+/// A public key of a signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PublicKey {
+    /// ECDSA over P-256 with SHA-256; signatures are ASN.1.
+    Es256 {
+        /// The point's first coordinate.
+        x: [u8; 32],
+        /// The point's second coordinate.
+        y: [u8; 32],
+    },
+    /// RSASSA-PKCS1-v1_5 with SHA-256, 2048 to 8192 bits.
+    Rs256 {
+        /// The modulus, big-endian without leading zeros.
+        n: Vec<u8>,
+        /// The exponent, big-endian without leading zeros.
+        e: Vec<u8>,
+    },
+    /// Ed25519.
+    EdDsa([u8; 32]),
+}
+
+impl PublicKey {
+    /// Whether `signature` over `message` was made with the private key.
+    #[must_use]
+    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        self.judges(message, signature, &ring::signature::ECDSA_P256_SHA256_ASN1)
+    }
+
+    /// [`PublicKey::verifies`] for the signatures of JSON Web Tokens, where those of ECDSA are two numbers.
+    #[must_use]
+    pub fn verifies_token(&self, message: &[u8], signature: &[u8]) -> bool {
+        self.judges(message, signature, &ring::signature::ECDSA_P256_SHA256_FIXED)
+    }
+
+    fn judges(
+        &self,
+        message: &[u8],
+        signature: &[u8],
+        ecdsa: &'static ring::signature::EcdsaVerificationAlgorithm,
+    ) -> bool {
+        use ring::signature;
+        match self {
+            Self::Es256 { x, y } => {
+                let point = [&[4u8][..], x, y].concat();
+                signature::UnparsedPublicKey::new(ecdsa, point).verify(message, signature)
+            }
+            Self::Rs256 { n, e } => signature::RsaPublicKeyComponents { n, e }.verify(
+                &signature::RSA_PKCS1_2048_8192_SHA256,
+                message,
+                signature,
+            ),
+            Self::EdDsa(key) => signature::UnparsedPublicKey::new(&signature::ED25519, key).verify(message, signature),
+        }
+        .is_ok()
+    }
+}
+
 /// Whether two secrets are equal, in time that does not depend on where they differ.
 #[must_use]
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
@@ -245,6 +317,25 @@ pub fn decode_hex(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn codes_of_authenticators_rest_on_the_sums_of_the_standard() {
+        // RFC 2202, test case 1.
+        assert_eq!(hex_of(&hmac_sha1(&[0x0b; 20], b"Hi There")), "b617318655057264e28bc0b6fb378c8ef146be00");
+    }
+
+    #[test]
+    fn only_the_owner_of_the_private_key_signs() {
+        use ring::signature::{Ed25519KeyPair, KeyPair};
+        let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+        let key = PublicKey::EdDsa(pair.public_key().as_ref().try_into().unwrap());
+        let signature = pair.sign(b"words");
+        assert!(key.verifies(b"words", signature.as_ref()));
+        assert!(!key.verifies(b"other words", signature.as_ref()));
+        assert!(!PublicKey::EdDsa([9; 32]).verifies(b"words", signature.as_ref()));
+        assert!(!PublicKey::Rs256 { n: Vec::new(), e: Vec::new() }.verifies(b"words", signature.as_ref()));
+        assert!(!PublicKey::Es256 { x: [0; 32], y: [0; 32] }.verifies(b"words", &[]));
+    }
 
     fn cipher(byte: &str, previous: Option<&str>) -> FieldCipher {
         FieldCipher::from_hex(&byte.repeat(32), previous.map(|p| p.repeat(32)).as_deref()).unwrap()

@@ -52,12 +52,18 @@ id_types! {
     OrgId,
     /// A person's account on this deployment.
     UserId,
+    /// A team of an organization.
+    TeamId,
     /// A signed-in browser session.
     SessionId,
+    /// A person's passkey.
+    PasskeyId,
     /// An API key.
     ApiKeyId,
     /// A key with which a reverse proxy signs people in.
     TrustedKeyId,
+    /// An organization's connection with its identity provider.
+    SsoConnectionId,
     /// A chat.
     ThreadId,
     /// A message of a chat.
@@ -74,6 +80,10 @@ id_types! {
     CredentialId,
     /// A background job.
     JobId,
+    /// A program that a person ran in a sandbox.
+    CodeRunId,
     /// An entry of the audit log.
     AuditId,
+    /// Something that a person is told.
+    NoticeId,
 }

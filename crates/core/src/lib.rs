@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod net;
 pub mod page;
 pub mod problem;
+pub mod reach;
 pub mod redact;
 pub mod strict;
 

@@ -25,6 +25,11 @@ impl Counter {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts `more`.
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
     /// The number.
     #[must_use]
     pub fn get(&self) -> u64 {

@@ -6,7 +6,7 @@
 //! resolver, so [`check_url`] judges them and is called for each request. Redirects are not
 //! followed. Proxy variables of the environment are ignored.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,11 +14,13 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 use crate::problem::{Code, Problem};
+use crate::reach::{Reach, reach};
 
 /// Which destinations are admitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HostPolicy {
     /// Public addresses only.
+    #[default]
     PublicOnly,
     /// Private and loopback addresses too (`TALE_ALLOW_PRIVATE_PROVIDER_HOSTS=1`); the addresses
     /// of cloud metadata services stay refused.
@@ -45,88 +47,23 @@ pub enum HostRefused {
     Decorated,
 }
 
-/// How an address is judged, independent of any policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    Public,
-    Private,
-    Metadata,
-}
-
-fn reach_of(address: IpAddr) -> Reach {
-    match address {
-        IpAddr::V4(v4) => reach_of_v4(v4),
-        IpAddr::V6(v6) => reach_of_v6(v6),
-    }
-}
-
-fn reach_of_v4(address: Ipv4Addr) -> Reach {
-    let [a, b, c, _] = address.octets();
-    // 169.254.0.0/16: instance metadata of the large clouds; 100.100.100.200: Alibaba Cloud.
-    if (a, b) == (169, 254) || address == Ipv4Addr::new(100, 100, 100, 200) {
-        return Reach::Metadata;
-    }
-    let private = address.is_private()
-        || address.is_loopback()
-        || address.is_unspecified()
-        || address.is_broadcast()
-        || address.is_multicast()
-        || address.is_documentation()
-        || a == 0
-        || a >= 240
-        || (a == 100 && (64..128).contains(&b)) // carrier NAT, RFC 6598
-        || (a == 198 && (18..20).contains(&b)) // benchmarking, RFC 2544
-        || (a, b, c) == (192, 0, 0) // protocol assignments, RFC 6890
-        || (a, b, c) == (192, 88, 99); // 6to4 relays
-    if private { Reach::Private } else { Reach::Public }
-}
-
-fn reach_of_v6(address: Ipv6Addr) -> Reach {
-    if let Some(v4) = address.to_ipv4_mapped() {
-        return reach_of_v4(v4);
-    }
-    let s = address.segments();
-    // fd00:ec2::254: instance metadata over IPv6.
-    if s == [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] {
-        return Reach::Metadata;
-    }
-    // Forms that embed an IPv4 address: NAT64 (64:ff9b::/96), 6to4 (2002::/16), IPv4-compatible (::/96).
-    let v4 = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        reach_of_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    if s[..6] == [0x64, 0xff9b, 0, 0, 0, 0] {
-        return v4(s[6], s[7]);
-    }
-    if s[0] == 0x2002 {
-        return v4(s[1], s[2]);
-    }
-    let private = address.is_loopback()
-        || address.is_unspecified()
-        || address.is_multicast()
-        || s[..6] == [0; 6]
-        || (s[0] & 0xfe00) == 0xfc00 // unique local
-        || (s[0] & 0xffc0) == 0xfe80 // link local
-        || (s[0] & 0xffc0) == 0xfec0 // site local, deprecated
-        || (s[0] == 0x2001 && s[1] == 0x0db8) // documentation
-        || (s[0] == 0x2001 && s[1] < 0x0200) // protocol assignments, Teredo included
-        || (s[0] == 0x64 && s[1] == 0xff9b && s[2] == 1) // local NAT64
-        || s[0] == 0x0100; // discard
-    if private { Reach::Private } else { Reach::Public }
-}
-
 /// Judges one address under `policy`.
 ///
 /// # Errors
 /// [`HostRefused::Metadata`] always for metadata services, [`HostRefused::Private`] for private
 /// addresses under [`HostPolicy::PublicOnly`].
 pub fn judge_address(address: IpAddr, policy: HostPolicy) -> Result<(), HostRefused> {
-    match (reach_of(address), policy) {
+    match (reach(address), policy) {
         (Reach::Metadata, _) => Err(HostRefused::Metadata(address.to_string())),
         (Reach::Private, HostPolicy::PublicOnly) => Err(HostRefused::Private(address.to_string())),
         _ => Ok(()),
     }
+}
+
+/// Judges an address; whether it is a local one.
+fn judge_literal(address: IpAddr, policy: HostPolicy) -> Result<bool, HostRefused> {
+    judge_address(address, policy)?;
+    Ok(reach(address) != Reach::Public)
 }
 
 /// Names that stand for a metadata service whatever they resolve to.
@@ -155,14 +92,8 @@ pub fn check_destination(url: &Url, policy: HostPolicy) -> Result<(), HostRefuse
         return Err(HostRefused::NotHttp);
     }
     let local_form = match &host {
-        Host::Ipv4(v4) => {
-            judge_address(IpAddr::V4(*v4), policy)?;
-            reach_of_v4(*v4) != Reach::Public
-        }
-        Host::Ipv6(v6) => {
-            judge_address(IpAddr::V6(*v6), policy)?;
-            reach_of_v6(*v6) != Reach::Public
-        }
+        Host::Ipv4(v4) => judge_literal(IpAddr::V4(*v4), policy)?,
+        Host::Ipv6(v6) => judge_literal(IpAddr::V6(*v6), policy)?,
         Host::Domain(name) => judge_name(name, policy)?,
     };
     if url.scheme() == "http" && !local_form {

@@ -38,7 +38,7 @@ const BEFORE: &[&str] = &[
 
 /// What a secret begins with.
 const BEGINNINGS: &[&str] =
-    &["sk-", "tale_u_", "eyj", "akia", "ghp_", "github_pat_", "xoxb-", "glpat-", "age-secret-key-"];
+    &["sk-", "tale_u_", "tale_g_", "eyj", "akia", "ghp_", "github_pat_", "xoxb-", "glpat-", "age-secret-key-"];
 
 /// Shortest secret that is known by its beginning.
 const SHORTEST_BEGUN: usize = 16;

@@ -5,6 +5,8 @@
 //! listens re-reads what it follows. That makes "subscribe, then query" the natural order, and a
 //! notification a mere wake-up whose loss costs nothing.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -40,6 +42,7 @@ pub struct ChannelListener {
     channels: Vec<&'static str>,
     listener: Option<PgListener>,
     retry: Duration,
+    live: Arc<AtomicBool>,
 }
 
 impl ChannelListener {
@@ -53,7 +56,14 @@ impl ChannelListener {
             .idle_timeout(None)
             .acquire_timeout(Duration::from_secs(5))
             .connect_lazy_with(options);
-        Self { pool: own, channels: channels.to_vec(), listener: None, retry: RETRY_MIN }
+        Self { pool: own, channels: channels.to_vec(), listener: None, retry: RETRY_MIN, live: Arc::default() }
+    }
+
+    /// Whether there is a connection, as far as is known: `false` from the moment that it is found to be lost until
+    /// [`ChannelEvent::Resync`] is reported.
+    #[must_use]
+    pub fn live(&self) -> Arc<AtomicBool> {
+        self.live.clone()
     }
 
     /// The next event. The first one is always [`ChannelEvent::Resync`], reported once the
@@ -66,6 +76,7 @@ impl ChannelListener {
                 match self.open().await {
                     Ok(listener) => {
                         self.listener = Some(listener);
+                        self.live.store(true, Ordering::Release);
                         self.retry = RETRY_MIN;
                         return ChannelEvent::Resync;
                     }
@@ -96,6 +107,7 @@ impl ChannelListener {
             };
             if lost {
                 self.listener = None;
+                self.live.store(false, Ordering::Release);
             }
         }
     }

@@ -43,6 +43,8 @@ pub enum Topic {
     Document,
     /// The members of the organization.
     Members,
+    /// The teams of the organization, and who is in them.
+    Teams,
     /// The model providers.
     Providers,
     /// The embedding model and the state of the corpus under it.
@@ -55,8 +57,14 @@ pub enum Topic {
     Organization,
     /// The organization's policies.
     Policies,
+    /// One's own runs of code.
+    CodeRuns,
+    /// Sandboxes of the organization, their places and who waits for one.
+    Sandboxes,
     /// A person's preferences.
     Preferences,
+    /// What a person is told.
+    Notifications,
 }
 
 /// One hint.
@@ -151,14 +159,19 @@ impl HintHub {
         Self::default()
     }
 
-    /// Listens on the database behind `pool` and delivers until `stop`.
-    pub async fn run(self, pool: PgPool, stop: CancellationToken) {
+    /// Listens on the database behind `pool` and delivers until `stop`. `before` hears of each hint ahead of all
+    /// subscribers: what this process holds in memory is forgotten there, or whoever follows the hint would be
+    /// answered from it.
+    pub async fn run(self, pool: PgPool, stop: CancellationToken, before: impl Fn(&Hint) + Send) {
         let mut listener = ChannelListener::new(&pool, &[CHANNEL]);
         while let Some(event) = stop.run_until_cancelled(listener.next()).await {
             match event {
                 ChannelEvent::Resync => self.resync(),
                 ChannelEvent::Notification { payload, .. } => match serde_json::from_str(&payload) {
-                    Ok(hint) => self.deliver(hint),
+                    Ok(hint) => {
+                        before(&hint);
+                        self.deliver(hint);
+                    }
                     // A newer release may send topics that this one does not know.
                     Err(error) => warn!(error = %error, "a hint could not be read"),
                 },

@@ -22,7 +22,7 @@ const HEAD: &str = "\
 ";
 
 /// Whose settings stand in the file.
-const SHIPPED: [Role; 4] = [Role::All, Role::Proxy, Role::Db, Role::ObjectStore];
+const SHIPPED: [Role; 6] = [Role::All, Role::Proxy, Role::Db, Role::ObjectStore, Role::Sandbox, Role::SandboxEgress];
 
 /// The text of the file: every variable that this release reads.
 #[must_use]

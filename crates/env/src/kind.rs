@@ -301,8 +301,8 @@ impl Kind {
             Self::TotpClient => require(is_totp_client(text), "holds other characters or is too long"),
             Self::TotpEnvironment => require(
                 text.chars().count() <= 32
-                    && text.starts_with(char::is_alphanumeric)
-                    && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-'),
+                    && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'),
                 "holds other characters or is too long",
             ),
         }

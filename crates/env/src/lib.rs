@@ -10,6 +10,7 @@
 
 pub mod check;
 pub mod effective;
+pub mod egress;
 pub mod environment;
 pub mod example;
 pub mod file;
@@ -22,17 +23,20 @@ pub mod reference_page;
 pub mod registry;
 pub mod settings;
 pub mod site;
+pub mod spawner;
 pub mod words;
 
 pub use check::{Scope, check};
+pub use egress::EgressSettings;
 pub use environment::{Environment, Origin};
 pub use proxy::{ProxySettings, TlsMode};
 pub use reader::{EnvProblem, EnvProblems, EnvSource, MapEnv, Severity};
 pub use registry::{Role, Section, Var};
 pub use settings::{
-    AnalyticsSettings, ConfigFileSettings, DatabaseSettings, ModelCallSettings, ObjectStoreSettings, PlatformSettings,
-    ReportSettings, SecretSettings, Settings, StoreSettings, TrustedHeaderNames, report_settings, role_of,
-    secret_values,
+    AnalyticsSettings, ConfigFileSettings, DatabaseSettings, GatewayAdmin, GatewayLink, GatewayPorts, GatewaySettings,
+    ModelCallSettings, ObjectStoreSettings, PlatformSettings, ReportSettings, SandboxLink, SecretSettings, Settings,
+    StoreSettings, TrustedHeaderNames, report_settings, role_of, secret_values,
 };
 pub use site::SiteSettings;
+pub use spawner::{AgentLimits, SpawnerSettings};
 pub use words::Lang;

@@ -41,6 +41,10 @@ pub struct Settings {
     pub session_idle_timeout: Option<Duration>,
     /// How long a request may reuse its session from a signed cookie; `None` = not at all (DCF-192).
     pub session_cookie_cache: Option<Duration>,
+    /// Client name in the labels of authenticator entries, as it was written.
+    pub totp_client_name: Option<String>,
+    /// Environment in the same labels, as it was written.
+    pub totp_environment: Option<String>,
     /// Names of the headers by which a reverse proxy signs people in (DCF-170).
     pub trusted_headers: TrustedHeaderNames,
     /// Pepper of audit pseudonyms (SIN-8).
@@ -59,10 +63,27 @@ pub struct Settings {
     pub worker_port: Option<u16>,
     /// Token of the public metrics routes; without it they answer nobody.
     pub metrics_token: Option<SecretString>,
-    /// Bounds of calls to models through the model endpoints.
+    /// Bounds of calls to models through the model endpoints and the model gateway.
     pub model_calls: ModelCallSettings,
+    /// The administration of the model gateway; without it no settings are handed on.
+    pub gateway_link: Option<GatewayLink>,
+    /// Where this process serves a model gateway besides everything else.
+    pub gateway_ports: Option<GatewayPorts>,
     /// Aggregate analytics; off without.
     pub analytics: Option<AnalyticsSettings>,
+    /// The spawner of sandboxes; without it there are none.
+    pub sandbox: Option<SandboxLink>,
+}
+
+/// How the backend reaches the spawner of sandboxes.
+#[derive(Debug, Clone)]
+pub struct SandboxLink {
+    /// Its address.
+    pub url: Url,
+    /// `SANDBOX_TOKEN`, the key of signatures.
+    pub token: SecretString,
+    /// Whether new workspaces get the profile without an engine inside (SBX-13).
+    pub light: bool,
 }
 
 /// Where aggregate analytics go (DCF-135).
@@ -85,6 +106,35 @@ pub struct ModelCallSettings {
     pub per_custom_provider: usize,
     /// Longest silence of a model.
     pub idle: Duration,
+    /// Days that the gateway keeps its request log.
+    pub log_retention_days: u32,
+}
+
+/// How the backend reaches the administration of the model gateway (MOD-130).
+#[derive(Debug, Clone)]
+pub struct GatewayLink {
+    /// Its address.
+    pub url: Url,
+    /// Who may.
+    pub admin: GatewayAdmin,
+}
+
+/// Who may administrate the model gateway.
+#[derive(Debug, Clone)]
+pub struct GatewayAdmin {
+    /// The name.
+    pub username: String,
+    /// The password.
+    pub password: SecretString,
+}
+
+/// Where a model gateway listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewayPorts {
+    /// Its port.
+    pub port: u16,
+    /// The port of its administration, when it has one of its own.
+    pub admin: Option<u16>,
 }
 
 /// Longest silence of a model that can be set: a day.
@@ -205,6 +255,8 @@ impl Settings {
         let cache_seconds = env.integer(&var::SESSION_COOKIE_CACHE_SECONDS);
         let organization_creators = env.list(&var::TALE_ORGANIZATION_CREATORS);
         let setup_token = env.text(&var::TALE_SETUP_TOKEN).map(SecretString::from);
+        let totp_client_name = env.text(&var::TOTP_CLIENT_NAME);
+        let totp_environment = env.text(&var::TOTP_ENVIRONMENT);
         let audit_pepper = env.text(&var::TALE_AUDIT_PEPPER).map(SecretString::from);
         let worker_concurrency = env.integer(&var::WORKER_CONCURRENCY);
         let drain_ms = env.integer(&var::SHUTDOWN_DRAIN_MS).unwrap_or(drain_default(role));
@@ -221,6 +273,11 @@ impl Settings {
         let model_idle = env.integer(&var::SANDBOX_LLM_GATEWAY_STREAM_IDLE_TIMEOUT_SECONDS);
         let per_built_in_provider = env.integer(&var::SANDBOX_LLM_GATEWAY_PROVIDER_CONCURRENCY);
         let per_custom_provider = env.integer(&var::SANDBOX_LLM_GATEWAY_CUSTOM_PROVIDER_CONCURRENCY);
+        let log_retention = env.integer(&var::SANDBOX_LLM_GATEWAY_LOG_RETENTION_DAYS);
+        let gateway_url = env.url(&var::SANDBOX_LLM_GATEWAY_URL);
+        let gateway_admin = read_gateway_admin(&mut env);
+        let gateway_ports = read_gateway_ports(&mut env);
+        let sandbox = read_sandbox(&mut env);
         let settings = (|| {
             Some(Self {
                 site: site?,
@@ -235,6 +292,8 @@ impl Settings {
                 setup_token,
                 session_idle_timeout: idle_minutes.map(|minutes| Duration::from_secs(minutes * 60)),
                 session_cookie_cache: cache_seconds.map(Duration::from_secs),
+                totp_client_name,
+                totp_environment,
                 trusted_headers: trusted_headers?,
                 audit_pepper,
                 worker_concurrency: usize::try_from(worker_concurrency?).ok()?,
@@ -248,13 +307,104 @@ impl Settings {
                     per_built_in_provider: usize::try_from(per_built_in_provider?).ok()?,
                     per_custom_provider: usize::try_from(per_custom_provider?).ok()?,
                     idle: Duration::from_secs(model_idle?.min(MAX_MODEL_IDLE)),
+                    log_retention_days: u32::try_from(log_retention?).ok()?,
                 },
+                gateway_link: gateway_url.zip(gateway_admin).map(|(url, admin)| GatewayLink { url, admin }),
+                gateway_ports,
                 analytics,
+                sandbox,
             })
         })();
         env.finish(settings)
     }
 }
+
+fn read_sandbox(env: &mut EnvReader<'_>) -> Option<SandboxLink> {
+    let (url, token) = (env.url(&var::SANDBOX_URL), env.text(&var::SANDBOX_TOKEN));
+    let light = env.text(&var::SANDBOX_AGENT_PROFILE).is_some_and(|profile| profile == "agent-light");
+    Some(SandboxLink { url: url?, token: token?.into(), light })
+}
+
+fn read_gateway_admin(env: &mut EnvReader<'_>) -> Option<GatewayAdmin> {
+    let username = env.text(&var::SANDBOX_LLM_GATEWAY_ADMIN_USERNAME);
+    let password = env.text(&var::SANDBOX_LLM_GATEWAY_ADMIN_PASSWORD);
+    Some(GatewayAdmin { username: username?, password: password?.into() })
+}
+
+fn read_gateway_ports(env: &mut EnvReader<'_>) -> Option<GatewayPorts> {
+    let port = |number: Option<u64>| number.and_then(|number| u16::try_from(number).ok());
+    let admin = port(env.integer(&var::LLM_GATEWAY_ADMIN_PORT));
+    Some(GatewayPorts { port: port(env.integer(&var::LLM_GATEWAY_PORT))?, admin })
+}
+
+/// What the model gateway is built from, when it is a process of its own.
+#[derive(Debug, Clone)]
+pub struct GatewaySettings {
+    /// `DATABASE_URL`, or made from `DB_PASSWORD`.
+    pub app_url: SecretString,
+    /// Most connections to it.
+    pub app_pool_max: u32,
+    /// Roots that the server is verified against.
+    pub ca_file: Option<PathBuf>,
+    /// `ENCRYPTION_SECRET_HEX`, or `ENCRYPTION_SECRET` as hexadecimal digits.
+    pub encryption_hex: SecretString,
+    /// `ENCRYPTION_SECRET_PREVIOUS_HEX`.
+    pub encryption_previous_hex: Vec<SecretString>,
+    /// Whether providers on private addresses are admitted.
+    pub allow_private_provider_hosts: bool,
+    /// Who may administrate it.
+    pub admin: GatewayAdmin,
+    /// Where it listens.
+    pub ports: GatewayPorts,
+    /// Where policies that operators edit are, when it sees them.
+    pub config_directory: Option<PathBuf>,
+    /// Token of the public metrics routes; without it they answer nobody.
+    pub metrics_token: Option<SecretString>,
+    /// Longest drain after SIGTERM.
+    pub shutdown_drain: Duration,
+}
+
+impl GatewaySettings {
+    /// Reads everything at once.
+    ///
+    /// # Errors
+    /// Every variable that keeps the role from starting, together.
+    pub fn from_env(source: &dyn EnvSource) -> Result<Self, EnvProblems> {
+        let mut env = EnvReader::new(source);
+        env.require(&var::SANDBOX_LLM_GATEWAY_ADMIN_PASSWORD, &[]);
+        let admin = read_gateway_admin(&mut env);
+        let app_url = database_url(&mut env, &var::DATABASE_URL, "db", &var::APP_DB_NAME);
+        let app_pool_max = env.integer(&var::DATABASE_POOL_MAX).and_then(|number| u32::try_from(number).ok());
+        let ca_file = env.text(&var::POSTGRES_CA_FILE).map(PathBuf::from);
+        let encryption = read_encryption(&mut env);
+        let allow_private_provider_hosts = env.switch(&var::TALE_ALLOW_PRIVATE_PROVIDER_HOSTS).unwrap_or(false);
+        let ports = read_gateway_ports(&mut env);
+        let admin_port = env.integer(&var::LLM_GATEWAY_ADMIN_PORT).and_then(|port| u16::try_from(port).ok());
+        let config_directory = env.text(&var::TALE_CONFIG_DIR).map(PathBuf::from);
+        let metrics_token = env.text(&var::METRICS_BEARER_TOKEN).map(SecretString::from);
+        let drain_ms = env.integer(&var::SHUTDOWN_DRAIN_MS).unwrap_or(drain_default(Role::LlmGateway));
+        let settings = (|| {
+            let (encryption_hex, encryption_previous_hex) = encryption?;
+            Some(Self {
+                app_url: app_url?,
+                app_pool_max: app_pool_max?,
+                ca_file,
+                encryption_hex,
+                encryption_previous_hex,
+                allow_private_provider_hosts,
+                admin: admin?,
+                ports: ports.unwrap_or(GatewayPorts { port: GATEWAY_PORT, admin: admin_port }),
+                config_directory,
+                metrics_token,
+                shutdown_drain: Duration::from_millis(drain_ms),
+            })
+        })();
+        env.finish(settings)
+    }
+}
+
+/// Where a gateway listens that is told nothing.
+pub const GATEWAY_PORT: u16 = 8080;
 
 /// What is reported to a Sentry-compatible service.
 #[derive(Debug, Clone)]
@@ -292,9 +442,10 @@ pub fn secret_values(source: &dyn EnvSource) -> impl Iterator<Item = String> {
     secrets.flat_map(|text| text.split(',').map(|part| part.trim().to_owned()).collect::<Vec<_>>())
 }
 
-/// Milliseconds that a stopping process of the role waits: people wait for doors, nobody for a job.
+/// Milliseconds that a stopping process of the role waits: people wait for doors, nobody for a job, and agents
+/// for their models' answers.
 fn drain_default(role: Role) -> u64 {
-    if role == Role::BackendWorker { 90_000 } else { 15_000 }
+    if matches!(role, Role::BackendWorker | Role::LlmGateway) { 90_000 } else { 15_000 }
 }
 
 fn port_default(role: Role) -> u64 {
@@ -413,6 +564,9 @@ pub fn role_of(source: &dyn EnvSource) -> Result<Role, EnvProblem> {
         Some("api" | "backend-api") => Role::BackendApi,
         Some("worker" | "backend-worker") => Role::BackendWorker,
         Some("object-store") => Role::ObjectStore,
+        Some("llm-gateway") => Role::LlmGateway,
+        Some("sandbox-egress") => Role::SandboxEgress,
+        Some("sandbox") => Role::Sandbox,
         _ => Role::All,
     })
 }
@@ -461,9 +615,17 @@ fn read_trusted_headers(env: &mut EnvReader<'_>) -> Option<TrustedHeaderNames> {
 
 fn read_secrets(env: &mut EnvReader<'_>) -> Option<SecretSettings> {
     env.require(&var::BETTER_AUTH_SECRET, &[]);
-    env.require(&var::ENCRYPTION_SECRET_HEX, &[&var::ENCRYPTION_SECRET]);
+    let encryption = read_encryption(env);
     env.require(&var::INSTANCE_SECRET, &[]);
     let auth = env.text(&var::BETTER_AUTH_SECRET);
+    let instance = env.text(&var::INSTANCE_SECRET);
+    let (encryption_hex, encryption_previous_hex) = encryption?;
+    Some(SecretSettings { auth: auth?.into(), encryption_hex, encryption_previous_hex, instance_hex: instance?.into() })
+}
+
+/// The key that encrypts what is stored, and earlier ones.
+fn read_encryption(env: &mut EnvReader<'_>) -> Option<(SecretString, Vec<SecretString>)> {
+    env.require(&var::ENCRYPTION_SECRET_HEX, &[&var::ENCRYPTION_SECRET]);
     let encryption = if env.is_set(&var::ENCRYPTION_SECRET_HEX) {
         env.text(&var::ENCRYPTION_SECRET_HEX)
     } else {
@@ -471,13 +633,7 @@ fn read_secrets(env: &mut EnvReader<'_>) -> Option<SecretSettings> {
         bytes.map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     };
     let previous = env.list(&var::ENCRYPTION_SECRET_PREVIOUS_HEX).unwrap_or_default();
-    let instance = env.text(&var::INSTANCE_SECRET);
-    Some(SecretSettings {
-        auth: auth?.into(),
-        encryption_hex: encryption?.into(),
-        encryption_previous_hex: previous.into_iter().map(SecretString::from).collect(),
-        instance_hex: instance?.into(),
-    })
+    Some((encryption?.into(), previous.into_iter().map(SecretString::from).collect()))
 }
 
 /// The URL of a database of the bundled Postgres.

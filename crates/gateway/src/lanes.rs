@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tale_core::ids::OrgId;
 use tokio::sync::oneshot;
 
+use crate::metrics;
+
 /// Waiting calls for each one that may run.
 const WAITING_PER_PLACE: usize = 16;
 
@@ -47,6 +49,11 @@ impl<K: Eq + Hash + Copy, T> Turns<K, T> {
         self.len += 1;
     }
 
+    /// Whether something of this key waits.
+    fn has(&self, key: &K) -> bool {
+        self.queues.contains_key(key)
+    }
+
     /// The oldest item of the key whose turn it is.
     fn pop(&mut self) -> Option<T> {
         let key = self.order.pop_front()?;
@@ -79,18 +86,38 @@ struct Lane {
     waiting: Turns<OrgId, (u64, oneshot::Sender<()>)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     lanes: HashMap<LaneKey, Lane>,
     next: u64,
+    built_in: usize,
+    custom: usize,
+}
+
+impl State {
+    fn limit(&self, key: &LaneKey) -> usize {
+        match key {
+            LaneKey::BuiltIn(_) => self.built_in,
+            LaneKey::Custom(..) => self.custom,
+        }
+    }
+}
+
+impl Lane {
+    /// Gives free places to those whose turn it is.
+    fn admit(&mut self, limit: usize) {
+        while self.running < limit {
+            let Some((_, give)) = self.waiting.pop() else { return };
+            // Whoever gave up meanwhile takes none.
+            self.running += usize::from(give.send(()).is_ok());
+        }
+    }
 }
 
 /// The lanes of this process. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Lanes {
     state: Arc<Mutex<State>>,
-    built_in: usize,
-    custom: usize,
 }
 
 /// Every place is taken and so is every place in the queue.
@@ -104,8 +131,16 @@ pub(crate) struct Place {
     key: LaneKey,
 }
 
+impl Place {
+    fn new(lanes: Lanes, key: LaneKey) -> Self {
+        metrics::STARTED.increment();
+        Self { lanes, key }
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
+        metrics::ENDED.increment();
         self.lanes.leave(&self.key);
     }
 }
@@ -122,6 +157,7 @@ struct Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
+        metrics::UNQUEUED.increment();
         if self.taken {
             return;
         }
@@ -137,7 +173,22 @@ impl Drop for Waiting {
 impl Lanes {
     /// Lanes for this many calls at once of a built-in and of an own provider.
     pub(crate) fn new(built_in: usize, custom: usize) -> Self {
-        Self { state: Arc::default(), built_in: built_in.max(1), custom: custom.max(1) }
+        let state = State { lanes: HashMap::new(), next: 0, built_in: built_in.max(1), custom: custom.max(1) };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Other numbers from now on, and how many lanes are open under them. Those who wait go at once where
+    /// there is more room; where there is less, nobody follows until enough have left.
+    pub(crate) fn resize(&self, built_in: usize, custom: usize) -> usize {
+        let state = &mut *self.state();
+        (state.built_in, state.custom) = (built_in.max(1), custom.max(1));
+        for (key, lane) in &mut state.lanes {
+            lane.admit(match key {
+                LaneKey::BuiltIn(_) => state.built_in,
+                LaneKey::Custom(..) => state.custom,
+            });
+        }
+        state.lanes.len()
     }
 
     /// A place in the lane `key` for `org`, at once or when it is its turn.
@@ -146,20 +197,17 @@ impl Lanes {
     /// [`Full`].
     pub(crate) async fn place(&self, key: LaneKey, org: OrgId) -> Result<Place, Full> {
         let Some(mut waiting) = self.enter(&key, org)? else {
-            return Ok(Place { lanes: self.clone(), key });
+            return Ok(Place::new(self.clone(), key));
         };
         // The sender is dropped only with the turn given.
         let _ = (&mut waiting.turn).await;
         waiting.taken = true;
-        Ok(Place { lanes: self.clone(), key })
+        Ok(Place::new(self.clone(), key))
     }
 
     fn enter(&self, key: &LaneKey, org: OrgId) -> Result<Option<Waiting>, Full> {
-        let limit = match key {
-            LaneKey::BuiltIn(_) => self.built_in,
-            LaneKey::Custom(..) => self.custom,
-        };
         let mut state = self.state();
+        let limit = state.limit(key);
         state.next += 1;
         let id = state.next;
         let lane = state.lanes.entry(key.clone()).or_default();
@@ -167,9 +215,13 @@ impl Lanes {
             lane.running += 1;
             return Ok(None);
         }
-        if lane.waiting.len >= limit * WAITING_PER_PLACE {
+        // A full queue of others is no reason to refuse the first call of an organization.
+        let full = limit * WAITING_PER_PLACE;
+        if lane.waiting.len >= full && (lane.waiting.has(&org) || lane.waiting.len >= 2 * full) {
+            metrics::QUEUE_FULL.increment();
             return Err(Full);
         }
+        metrics::QUEUED.increment();
         let (give, turn) = oneshot::channel();
         lane.waiting.push(org, (id, give));
         Ok(Some(Waiting { lanes: self.clone(), key: key.clone(), org, id, turn, taken: false }))
@@ -178,13 +230,10 @@ impl Lanes {
     /// Gives a place to the next in the queue, or back.
     fn leave(&self, key: &LaneKey) {
         let mut state = self.state();
+        let limit = state.limit(key);
         let Some(lane) = state.lanes.get_mut(key) else { return };
-        while let Some((_, give)) = lane.waiting.pop() {
-            if give.send(()).is_ok() {
-                return;
-            }
-        }
         lane.running -= 1;
+        lane.admit(limit);
         if lane.running == 0 {
             state.lanes.remove(key);
         }
@@ -230,6 +279,12 @@ mod tests {
         let mut waiting: Vec<_> = (0..WAITING_PER_PLACE).map(|_| Box::pin(lanes.place(key(), org))).collect();
         assert!(waiting.iter_mut().all(|one| one.now_or_never().is_none()));
         assert_eq!(lanes.place(key(), org).await.err(), Some(Full));
+        // Of whom nothing waits yet, the first call may.
+        let other = OrgId::new();
+        let mut first = Box::pin(lanes.place(key(), other));
+        assert!((&mut first).now_or_never().is_none());
+        assert_eq!(lanes.place(key(), other).await.err(), Some(Full));
+        drop(first);
         // One that gives up makes room, wherever it stood.
         drop(waiting.remove(3));
         waiting.push(Box::pin(lanes.place(key(), org)));
@@ -239,6 +294,27 @@ mod tests {
             drop(one.now_or_never().unwrap().unwrap());
         }
         assert!(lanes.state().lanes.is_empty());
+    }
+
+    #[tokio::test]
+    async fn other_numbers_count_at_once_in_both_directions() {
+        let lanes = Lanes::new(1, 1);
+        let org = OrgId::new();
+        let first = lanes.place(key(), org).await.unwrap();
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(lanes.place(key(), org))).collect();
+        assert!(waiting.iter_mut().all(|one| one.now_or_never().is_none()));
+        assert_eq!(lanes.resize(3, 1), 1);
+        let places: Vec<_> = waiting.drain(..2).map(|one| one.now_or_never().unwrap().unwrap()).collect();
+        assert!((&mut waiting[0]).now_or_never().is_none());
+        lanes.resize(1, 1);
+        let mut running = vec![first];
+        running.extend(places);
+        for left in [2, 1] {
+            drop(running.pop());
+            assert!((&mut waiting[0]).now_or_never().is_none(), "{left} run where one may");
+        }
+        drop(running.pop());
+        assert!((&mut waiting[0]).now_or_never().is_some());
     }
 
     proptest! {

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use tale_core::problem::{Code, Problem};
-use tale_models::wire::ApiFormat;
 use tale_models::{ModelError, ModelErrorCode};
+
+use crate::wire::Wire;
 
 /// Why a call is not answered.
 #[derive(Debug)]
@@ -33,6 +34,17 @@ impl Refusal {
         Self { should_retry: Some(false), ..problem.into() }
     }
 
+    /// A model whose credential does not work.
+    pub(crate) fn no_credential(model: &str, why: Problem) -> Self {
+        let message = match why.code {
+            Code::CredentialEnvMissing => format!("{model} cannot be called. {}", why.message),
+            _ => {
+                format!("{model} cannot be called with its stored credential. Ask an administrator to enter it again.")
+            }
+        };
+        Self::not_to_be_retried(Problem::new(Code::ModelApiUnavailable, message).because(why))
+    }
+
     /// A provider's refusal or failure. Its words are passed on; statuses that tell the client what to
     /// do stay, every other is a 502.
     pub(crate) fn of_provider(error: &ModelError, provider: &str) -> Self {
@@ -51,10 +63,10 @@ impl Refusal {
 
 /// The body of an error.
 #[must_use]
-pub fn error_body(interface: ApiFormat, status: u16, problem: &Problem) -> Value {
+pub fn error_body(wire: Wire, status: u16, problem: &Problem) -> Value {
     let (message, code) = (&problem.message, problem.code.text());
-    match interface {
-        ApiFormat::OpenAi => {
+    match wire {
+        Wire::Chat | Wire::Responses => {
             let kind = match status {
                 401 => "authentication_error",
                 403 => "permission_error",
@@ -65,7 +77,7 @@ pub fn error_body(interface: ApiFormat, status: u16, problem: &Problem) -> Value
             };
             json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
         }
-        ApiFormat::Anthropic => {
+        Wire::Messages => {
             let kind = match status {
                 401 => "authentication_error",
                 403 => "permission_error",

@@ -1,5 +1,6 @@
 //! Bytes of an upstream to a client: time limits, signs of life, the charge.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,11 +11,11 @@ use tale_models::wire::Relayed;
 use tale_models::{ModelError, ModelErrorCode, ResolvedModel};
 use tokio::time::Instant;
 
-use crate::answer::{Translation, error_event};
+use crate::answer::Translation;
 use crate::lanes::Place;
 use crate::meter::Meter;
 use crate::refusal::{Refusal, error_body};
-use crate::running::Run;
+use crate::wire::Wire;
 
 /// How often a silent stream shows that it lives (MOD-120).
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -34,15 +35,14 @@ pub(crate) type Started = BoxFuture<'static, Result<Relayed, ModelError>>;
 pub(crate) struct Relay {
     pub(crate) translation: Translation,
     pub(crate) meter: Meter,
-    pub(crate) model: ResolvedModel,
-    pub(crate) interface: tale_models::ApiFormat,
+    pub(crate) model: Arc<ResolvedModel>,
+    pub(crate) wire: Wire,
     /// Longest silence of the upstream.
     pub(crate) idle: Duration,
     /// Tokens of all answers together after which the provider is not believed any more to keep to the limit.
     pub(crate) most_output: u64,
     /// What the call occupies until it ends.
     pub(crate) _place: Place,
-    pub(crate) _run: Run,
 }
 
 impl Relay {
@@ -60,6 +60,7 @@ impl Relay {
             Ok(answer) => {
                 let decoder = self.translation.decoder();
                 self.meter.complete(self.translation.tokens(), decoder.relayed_tokens());
+                self.meter.booked().await;
                 Ok(answer)
             }
             Err((error, before)) => Err(self.refused(error, before)),
@@ -83,9 +84,10 @@ impl Relay {
     }
 
     /// The refusal of a call that failed before anything reached the client.
-    fn refused(self, error: ModelError, before_answer: bool) -> Refusal {
+    fn refused(mut self, error: ModelError, before_answer: bool) -> Refusal {
         let error = self.scrubbed(error);
         let refusal = Refusal::of_provider(&error, &self.model.provider_name);
+        self.meter.answered(refusal.status());
         // Whoever refuses has done nothing; whoever fell silent may have.
         if before_answer && error.before_work() {
             self.meter.refused();
@@ -163,6 +165,7 @@ impl Relay {
                 if over && read.is_ok() {
                     let output = self.translation.decoder().relayed_tokens();
                     self.meter.complete(self.translation.tokens(), output);
+                    self.meter.booked().await;
                 }
                 if !out.is_empty() {
                     spoke = Instant::now();
@@ -182,10 +185,13 @@ impl Relay {
     }
 
     /// An error after the stream began.
-    fn last_words(self, error: ModelError, before_answer: bool) -> Bytes {
-        let interface = self.interface;
-        let refusal = self.refused(error, before_answer);
-        Bytes::from(error_event(interface, &error_body(interface, refusal.status(), &refusal.problem)))
+    fn last_words(mut self, error: ModelError, before_answer: bool) -> Bytes {
+        let error = self.scrubbed(error);
+        let refusal = Refusal::of_provider(&error, &self.model.provider_name);
+        let body = error_body(self.wire, refusal.status(), &refusal.problem);
+        let event = self.translation.failed(&body);
+        self.refused(error, before_answer);
+        Bytes::from(event)
     }
 
     async fn next(
@@ -199,7 +205,8 @@ impl Relay {
     fn push(&mut self, bytes: &[u8], out: &mut String) -> Result<(), ModelError> {
         let read = self.translation.push(bytes, out);
         let output = self.translation.decoder().relayed_tokens();
-        self.meter.relayed(self.translation.tokens(), output);
+        let delivered = self.translation.decoder().delivered_tokens();
+        self.meter.relayed(self.translation.tokens(), output, delivered);
         if output > self.most_output {
             return Err(ModelError::new(
                 ModelErrorCode::ProviderError,
@@ -217,9 +224,9 @@ impl Relay {
         Ok(())
     }
 
-    /// An error without the key and, on its way to somebody who only calls the model, without addresses.
+    /// An error without the key and without the provider's address.
     fn scrubbed(&self, error: ModelError) -> ModelError {
-        error.scrubbed(self.model.target.secret.as_ref())
+        error.scrubbed(self.model.target.secret.as_ref(), &self.model.target.base)
     }
 }
 

@@ -206,7 +206,7 @@ fn wrong_target(rule: &BudgetRule) -> Option<(&'static str, &'static str)> {
         Scope::Default | Scope::Org if rule.scope_id.is_some() => {
             Some(("scopeId", "must be absent: the rule is about everybody"))
         }
-        Scope::Team | Scope::Project => Some(("scope", "names what this release does not have yet")),
+        Scope::Project => Some(("scope", "names what this release does not have yet")),
         scope if scope != Scope::ApiKey && rule.api_key_id.is_some() => {
             Some(("apiKeyId", "belongs to rules of the scope apiKey"))
         }
@@ -217,6 +217,10 @@ fn wrong_target(rule: &BudgetRule) -> Option<(&'static str, &'static str)> {
         Scope::User => match rule.target() {
             Some(id) if uuid(id) => None,
             _ => Some(("scopeId", "must be the id of a person")),
+        },
+        Scope::Team => match rule.target() {
+            Some(id) if uuid(id) => None,
+            _ => Some(("scopeId", "must be the id of a team")),
         },
         Scope::Role => match rule.target() {
             Some(id) if ROLES.contains(&id) => None,
@@ -265,7 +269,8 @@ mod tests {
             assert_eq!(wrong(of(scope, id)), ["rules.0.scopeId"], "{scope}");
         }
         assert_eq!(wrong(of("apiKey", json!(null))), ["rules.0.apiKeyId"]);
-        assert_eq!(wrong(of("team", json!("t"))), ["rules.0.scope"]);
+        assert_eq!(wrong(of("team", json!("t"))), ["rules.0.scopeId"]);
+        assert_eq!(wrong(of("project", json!(Uuid::nil()))), ["rules.0.scope"]);
         assert_eq!(wrong(json!({ "scope": "org", "period": "daily" })), ["rules.0.maxTokens"]);
         assert_eq!(wrong(json!({ "scope": "org", "period": "daily", "maxRequests": 0 })), ["rules.0.maxRequests"]);
         assert_eq!(

@@ -36,6 +36,15 @@ pub fn session_cookie_name(site: &SiteSettings, origin: &Url) -> &'static str {
     }
 }
 
+/// `name` as a cookie of ours is called at `origin`, by the same rule.
+pub(crate) fn cookie_name(site: &SiteSettings, origin: &Url, name: &str) -> String {
+    match (origin.scheme(), site.base_path.as_str()) {
+        ("https", "") => format!("__Host-{name}"),
+        ("https", _) => format!("__Secure-{name}"),
+        _ => name.to_owned(),
+    }
+}
+
 /// Marks requests that a tab makes by itself: they do not keep a session alive (SES-7).
 pub const BACKGROUND_HEADER: &str = "x-tale-background";
 

@@ -122,8 +122,9 @@ fn refusals() -> Value {
 /// Adds to one operation what its door does for all.
 fn complete(path: &str, method: &str, operation: &mut Value) {
     let by_key = path.starts_with("/api/v1");
-    let browser =
-        ["/api/app", "/api/auth", "/api/trusted-headers", "/events"].iter().any(|door| path.starts_with(door));
+    let browser = ["/api/app", "/api/auth", "/api/sso", "/api/trusted-headers", "/events"]
+        .iter()
+        .any(|door| path.starts_with(door));
     let name = camel(operation["operationId"].as_str().unwrap_or_default(), browser.then_some("app"));
     operation["operationId"] = json!(name);
     for tag in list(operation, "tags").iter_mut().filter(|_| browser) {
@@ -138,6 +139,9 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
         "/api/app/setup",
         "/api/auth/sign-in/email",
         "/api/auth/sign-up/email",
+        "/api/sso/callback",
+        "/api/sso/connections",
+        "/api/sso/start",
         "/api/trusted-headers/authenticate",
     ]
     .contains(&path);

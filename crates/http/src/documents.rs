@@ -242,7 +242,7 @@ fn put(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
 }
 
 /// `Content-Disposition` per RFC 6266: a plain name for old clients and the exact one in UTF-8.
-fn disposition(file_name: &str, attachment: bool) -> String {
+pub(crate) fn disposition(file_name: &str, attachment: bool) -> String {
     let kind = if attachment { "attachment" } else { "inline" };
     let plain: String = file_name
         .chars()

@@ -11,8 +11,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use tale_core::{Code, Problem};
 use tale_env::SiteSettings;
-use tale_gateway::error_body;
-use tale_models::ApiFormat;
+use tale_gateway::{Wire, error_body};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
@@ -32,9 +31,9 @@ const MAX_URI_BYTES: usize = 32 * 1024;
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// An answer that takes this long leaves a line in the log.
-const SLOW: Duration = Duration::from_secs(2);
+pub(crate) const SLOW: Duration = Duration::from_secs(2);
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The id of a request, kept in its extensions.
 #[derive(Clone)]
@@ -130,7 +129,7 @@ fn logged(path: &str) -> String {
 }
 
 /// Size of a request's head, without its address, which has a limit of its own.
-fn head_bytes(request: &Request) -> usize {
+pub(crate) fn head_bytes(request: &Request) -> usize {
     request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
 }
 
@@ -175,7 +174,7 @@ fn mark_coding(headers: &mut HeaderMap) {
 }
 
 /// The client's id when it is well-formed, else a fresh one (API-22).
-fn request_id(request: &Request) -> String {
+pub(crate) fn request_id(request: &Request) -> String {
     request
         .headers()
         .get(REQUEST_ID)
@@ -195,7 +194,7 @@ fn addressed(site: &SiteSettings, uri: &Uri) -> Result<Option<Uri>, Problem> {
 }
 
 /// Refuses what no route may see; rewrites one trailing slash away.
-fn judge_uri(uri: &Uri) -> Result<Option<Uri>, Problem> {
+pub(crate) fn judge_uri(uri: &Uri) -> Result<Option<Uri>, Problem> {
     let whole = uri.path_and_query().map_or("", |pq| pq.as_str());
     if whole.len() > MAX_URI_BYTES {
         return Err(Problem::new(Code::UriTooLong, "The address is longer than 32 KiB. Send long values in the body."));
@@ -218,7 +217,7 @@ fn judge_uri(uri: &Uri) -> Result<Option<Uri>, Problem> {
 }
 
 /// Writes the body of a problem and its log line.
-fn answer(mut response: Response, id: &str, span: &tracing::Span, interface: Option<ApiFormat>) -> Response {
+pub(crate) fn answer(mut response: Response, id: &str, span: &tracing::Span, interface: Option<Wire>) -> Response {
     let Some(Answered(problem)) = response.extensions_mut().remove::<Answered>() else {
         return response;
     };

@@ -10,6 +10,8 @@
 //! - [`problem`]: the only type that is both a problem and a response,
 //! - [`outlets`]: what pages tell outward through their own origin,
 //! - [`door`]: what happens to a request before and after every handler.
+//!
+//! The model gateway ([`llm_gateway`]) is a door of its own: agents call models there, with keys of its own.
 
 pub mod app;
 pub mod body;
@@ -21,12 +23,14 @@ pub mod door;
 pub mod frames;
 pub mod health;
 pub mod listeners;
+pub mod llm_gateway;
 pub mod metrics;
 pub mod origin;
 pub mod outlets;
 pub mod problem;
 pub mod query;
 pub mod rate;
+mod scim;
 pub mod serve;
 pub mod session_copy;
 pub mod state;
@@ -87,6 +91,7 @@ pub fn platform_router(shell: Shell) -> Router {
 fn doors(app: &App) -> Router<App> {
     Router::from(app::router())
         .nest("/api/v1", v1::guarded(v1::router().into(), app))
+        .nest("/scim/v2", scim::router(app))
         .merge(docs::router())
         .merge(metrics::router())
 }

@@ -10,14 +10,20 @@ use std::time::Duration;
 
 use tale_core::ids::{OrgId, SessionId};
 use tale_identity::Identity;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// Time between two looks.
 const EVERY: Duration = Duration::from_secs(10);
+/// Time until a look that something asks for, which is one for everything that asks until then.
+const SOON: Duration = Duration::from_millis(100);
 
 /// The open streams of this process. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Listeners(Arc<Mutex<Open>>);
+pub struct Listeners {
+    open: Arc<Mutex<Open>>,
+    soon: Arc<Notify>,
+}
 
 #[derive(Default)]
 struct Open {
@@ -44,6 +50,11 @@ impl Listener {
     /// Returns once the session or its membership is gone.
     pub async fn ended(&self) {
         self.ended.cancelled().await;
+    }
+
+    /// Asks for a look: the members of an organization changed, and somebody may have lost it.
+    pub fn look_soon(&self) {
+        self.listeners.soon.notify_one();
     }
 }
 
@@ -101,7 +112,10 @@ impl Listeners {
 
     async fn watch(self, identity: Identity) {
         loop {
-            tokio::time::sleep(EVERY).await;
+            tokio::select! {
+                () = tokio::time::sleep(EVERY) => {}
+                () = self.soon.notified() => tokio::time::sleep(SOON).await,
+            }
             {
                 let mut open = self.open();
                 if open.streams.is_empty() {
@@ -115,6 +129,6 @@ impl Listeners {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

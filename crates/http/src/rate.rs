@@ -119,10 +119,16 @@ pub struct Limits {
     pub starting_work: Lane<Uuid>,
     /// Re-indexing, per person.
     pub reindex: Lane<Uuid>,
+    /// Checks and exports of the audit log, per person.
+    pub audit_scans: Lane<Uuid>,
     /// Failed key authentication, per source network.
     pub failed_keys: Lane<String>,
     /// Refused keys of reverse proxies, per source network.
     pub failed_hand_offs: Lane<String>,
+    /// Requests of directories, per organization.
+    pub directories: Lane<Uuid>,
+    /// Sign-ins at identity providers, their beginning and their end, per source network.
+    pub sso: Lane<String>,
     /// Keys that pass while their network's failed attempts are used up.
     pub known_keys: KnownKeys,
 }
@@ -135,8 +141,11 @@ impl Limits {
             door: Lane::new(120, 200, clock.clone()),
             starting_work: Lane::new(20, 40, clock.clone()),
             reindex: Lane::new(10, 10, clock.clone()),
+            audit_scans: Lane::new(60, 60, clock.clone()),
             failed_keys: Lane::new(20, 40, clock.clone()),
-            failed_hand_offs: Lane::new(20, 40, clock),
+            directories: Lane::new(3_000, 600, clock.clone()),
+            failed_hand_offs: Lane::new(20, 40, clock.clone()),
+            sso: Lane::new(120, 600, clock),
             known_keys: KnownKeys::default(),
         }
     }

@@ -9,14 +9,17 @@ use tale_blobs::Blobs;
 use tale_chat::Chat;
 use tale_core::clock::SharedClock;
 use tale_core::page::CursorSigner;
-use tale_db::hints::HintHub;
+use tale_core::{Code, Problem};
+use tale_db::hints::{Hint, HintHub, Topic};
 use tale_env::{SiteSettings, TrustedHeaderNames};
 use tale_gateway::Gateway;
+use tale_governance::audit::log::AuditLog;
 use tale_governance::policies::Policies;
 use tale_identity::Identity;
 use tale_knowledge::Knowledge;
 use tale_models::Models;
 use tale_orgfiles::FileWatch;
+use tale_workshop::Workshop;
 use tokio_util::sync::CancellationToken;
 
 use crate::frames::Frames;
@@ -57,8 +60,12 @@ pub struct AppParts {
     pub knowledge: Knowledge,
     /// Chats.
     pub chat: Chat,
+    /// Sandboxes; `None` = the deployment has none.
+    pub workshop: Option<Workshop>,
     /// What administrators laid down.
     pub policies: Policies,
+    /// What happened.
+    pub audit: AuditLog,
     /// Uploaded bytes.
     pub blobs: Blobs,
     /// Changes of configuration files for open tabs; `None` = not told (`TALE_FILE_EVENTS`).
@@ -117,6 +124,31 @@ impl App {
             frames: Frames::of_database(parts.clock.clone(), parts.identity.clone()),
         });
         Self(Arc::new(Inner { parts, listeners, metrics, shell }))
+    }
+
+    /// Delivers hints to open streams until `stop`. What a hint is about is forgotten first: a browser that follows it
+    /// is faster than the announcements between processes, which come on connections of their own.
+    pub async fn deliver_hints(self, stop: CancellationToken) {
+        let parts = &self.0.parts;
+        let forget = |hint: &Hint| match hint.topic {
+            Topic::Policies => parts.policies.forget(hint.org),
+            Topic::Providers => parts.models.forget(hint.org),
+            _ => {}
+        };
+        parts.hints.clone().run(parts.database.clone(), stop, forget).await;
+    }
+
+    /// Sandboxes.
+    ///
+    /// # Errors
+    /// `SANDBOX_NOT_CONFIGURED` on a deployment without.
+    pub fn workshop(&self) -> Result<&Workshop, Problem> {
+        self.0.parts.workshop.as_ref().ok_or_else(|| {
+            Problem::new(
+                Code::SandboxNotConfigured,
+                "This deployment has no sandboxes. An operator switches them on: start `tale serve sandbox` beside a container engine and set SANDBOX_URL and SANDBOX_TOKEN for the backend (docs/sandboxes.md).",
+            )
+        })
     }
 
     /// The metrics of this process.

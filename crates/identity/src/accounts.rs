@@ -5,11 +5,13 @@ use sqlx::PgConnection;
 use tale_core::crypto::{constant_time_eq, sha256};
 use tale_core::ids::{OrgId, UserId};
 use tale_core::{Actor, Code, Problem};
+use tale_governance::policies::PasswordRules;
+use tale_notices::Kind;
 
 use crate::caller::SessionPrincipal;
 use crate::fields;
 use crate::organizations::OrganizationView;
-use crate::password::{PasswordPolicy, Verdict};
+use crate::password;
 use crate::permissions::Role;
 use crate::service::{Device, Identity};
 use crate::sessions::{Method, SignedIn, SignedInPerson};
@@ -56,7 +58,7 @@ pub struct Account {
     /// Whether a password is set.
     pub has_password: bool,
     /// What a new password must be.
-    pub password_policy: PasswordPolicy,
+    pub password_policy: PasswordRules,
 }
 
 /// What a browser learns before it shows anything.
@@ -129,13 +131,13 @@ impl Identity {
         let name = fields::person_name(&setup.name)?;
         let email = fields::email(&setup.email)?;
         let organization_name = fields::organization_name("organizationName", &setup.organization_name)?;
-        let hash = self.new_hash(&setup.password).await?;
+        let hash = self.new_hash(&setup.password, &self.0.config.password_policy).await?;
         let mut tx = self.begin().await?;
         store::accounts::lock_first_account(&mut tx).await?;
         if store::accounts::any(&mut tx).await? {
             return Err(setup_done());
         }
-        let user = self.insert_account(&mut tx, &email, &name, Some(&hash)).await?.ok_or_else(setup_done)?;
+        let user = self.insert_account(&mut tx, &email, &name, Some(&hash), true).await?.ok_or_else(setup_done)?;
         let org = self.insert_organization(&mut tx, &organization_name, user).await?;
         store::accounts::set_last_org(&mut tx, user, org.id).await?;
         let person = SignedInPerson { id: user, name: &name, email: &email };
@@ -162,13 +164,13 @@ impl Identity {
         }
         let name = fields::person_name(&sign_up.name)?;
         let email = fields::email(&sign_up.email)?;
-        let hash = self.new_hash(&sign_up.password).await?;
+        let hash = self.new_hash(&sign_up.password, &self.0.config.password_policy).await?;
         let mut tx = self.begin().await?;
         store::accounts::lock_first_account(&mut tx).await?;
         if !open && store::accounts::any(&mut tx).await? {
             return Err(sign_up_closed());
         }
-        let user = self.insert_account(&mut tx, &email, &name, Some(&hash)).await?.ok_or_else(|| {
+        let user = self.insert_account(&mut tx, &email, &name, Some(&hash), true).await?.ok_or_else(|| {
             Problem::new(Code::EmailTaken, "This e-mail address has an account already. Sign in instead.")
         })?;
         let person = SignedInPerson { id: user, name: &name, email: &email };
@@ -237,12 +239,13 @@ impl Identity {
     pub async fn account(&self, principal: &SessionPrincipal) -> Result<Account, Problem> {
         let mut conn = self.0.db.acquire().await?;
         let row = store::accounts::by_id(&mut conn, principal.user).await?.ok_or_else(account_gone)?;
+        let password_policy = self.password_rules(&mut conn, principal.user).await?;
         Ok(Account {
             id: row.id,
             name: row.name,
             email: row.email,
             has_password: row.password_hash.is_some(),
-            password_policy: self.0.config.password_policy,
+            password_policy,
         })
     }
 
@@ -276,50 +279,45 @@ impl Identity {
         new: &str,
         device: &Device,
     ) -> Result<(), Problem> {
-        self.0.config.password_policy.check(new)?;
-        let account = {
+        let (account, rules) = {
             let mut conn = self.0.db.acquire().await?;
-            store::accounts::by_id(&mut conn, principal.user).await?.ok_or_else(account_gone)?
+            let account = store::accounts::by_id(&mut conn, principal.user).await?.ok_or_else(account_gone)?;
+            (account, self.password_rules(&mut conn, principal.user).await?)
         };
-        let stored = account.password_hash.as_deref();
-        let (attempt, verdict) = self.attempt(&account.email, current, stored, device).await?;
-        if verdict == Verdict::Wrong {
-            self.note_failure(Some(account.id), &account.email, device, &attempt).await?;
-            return Err(Problem::new(Code::InvalidCredentials, "The current password is wrong."));
-        }
-        let hash = self.new_hash(new).await?;
+        password::check(&rules, new)?;
+        let attempt = self.confirm_password(&account, current, device).await?;
+        let hash = self.new_hash(new, &rules).await?;
         let mut tx = self.begin().await?;
-        if store::accounts::locked_hash(&mut tx, account.id).await?.as_deref() != stored {
-            return Err(Problem::new(Code::InvalidCredentials, "The current password is wrong."));
-        }
-        self.clear_attempt(&mut tx, &attempt).await?;
+        self.settle_confirmation(&mut tx, &account, &attempt).await?;
         store::accounts::set_password(&mut tx, account.id, &hash, self.now()).await?;
         store::sessions::delete_all(&mut tx, account.id, None).await?;
-        let change = Change::account("account.password_changed").on("user", account.id);
+        store::factors::end_all_pending(&mut tx, account.id).await?;
+        let change =
+            Change::account("account.password_changed").on("user", account.id).told(account.id, Kind::PasswordChanged);
         trail::in_every_org(&mut tx, self.now(), account.id, &principal.actor(), &change).await?;
         tx.commit().await?;
         Ok(())
     }
 
-    /// A password checked against the policy and hashed.
-    pub(crate) async fn new_hash(&self, password: &str) -> Result<String, Problem> {
-        self.0.config.password_policy.check(password)?;
+    /// A password checked against `rules` and hashed.
+    pub(crate) async fn new_hash(&self, password: &str, rules: &PasswordRules) -> Result<String, Problem> {
+        password::check(rules, password)?;
         let turn = self.0.hasher.admit().await?;
         self.0.hasher.hash(turn, password).await
     }
 
-    /// Adds an account whose address counts as verified, without a password when there is no `hash`; `None`
-    /// when the address has one (ACC-5).
+    /// Adds an account, without a password when there is no `hash`; `None` when the address has one. `email_verified`
+    /// as whoever makes it says (ACC-5).
     pub(crate) async fn insert_account(
         &self,
         conn: &mut PgConnection,
         email: &str,
         name: &str,
         hash: Option<&str>,
+        email_verified: bool,
     ) -> Result<Option<UserId>, Problem> {
         let id = UserId::new();
-        let new =
-            store::accounts::NewAccount { id, email, name, email_verified: true, password_hash: hash, at: self.now() };
+        let new = store::accounts::NewAccount { id, email, name, email_verified, password_hash: hash, at: self.now() };
         Ok(store::accounts::insert(conn, &new).await?.then_some(id))
     }
 
@@ -338,7 +336,7 @@ impl Identity {
         let Some(given) = given.map(str::trim).filter(|given| !given.is_empty()) else { return Err(refused()) };
         let key = sha256(b"tale:setup-token");
         let network = self.pseudonym(&device.client.network());
-        self.charge(&key, &network).await?;
+        self.charge(&self.0.config.login_policy, &key, &network).await?;
         let expected = self.0.setup_token.expose_secret();
         if !constant_time_eq(&sha256(given.as_bytes()), &sha256(expected.as_bytes())) {
             return Err(refused());

@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tale_core::ids::{ApiKeyId, OrgId, SessionId, UserId};
+use tale_core::ids::{ApiKeyId, OrgId, SessionId, TeamId, UserId};
 use tale_core::{Actor, Problem};
 use tale_governance::policies::Person;
 
+use crate::keys::KeyKind;
 use crate::permissions::{Capability, Role};
 
 /// How the caller proved who they are.
@@ -23,6 +24,12 @@ pub enum Via {
         name: String,
         /// When it ends; `None` is never.
         expires_at: Option<DateTime<Utc>>,
+        /// To whom it belongs.
+        kind: KeyKind,
+        /// Who made it, while they have an account.
+        maker: Option<UserId>,
+        /// The team it belongs to.
+        team: Option<TeamId>,
     },
     /// Nothing now: what the person asked for earlier is carried out, with the rights they have today.
     Earlier,
@@ -59,6 +66,14 @@ impl Caller {
         if self.can(capability) { Ok(()) } else { Err(capability.refusal(self.role, self.by_key())) }
     }
 
+    /// Like [`Caller::require`] for what of `capability` is reading.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn require_read(&self, capability: Capability) -> Result<(), Problem> {
+        if self.role.can_read(capability) { Ok(()) } else { Err(capability.refusal(self.role, self.by_key())) }
+    }
+
     /// The API key that the call came in with, if it did.
     #[must_use]
     pub fn api_key(&self) -> Option<ApiKeyId> {
@@ -77,14 +92,18 @@ impl Caller {
     /// Who asks, for policies that differ by person and role.
     #[must_use]
     pub fn person(&self) -> Person {
-        Person { user: self.user, role: self.role.text() }
+        let team = match self.via {
+            Via::ApiKey { team, .. } => team,
+            Via::Session(_) | Via::Earlier => None,
+        };
+        Person { user: self.user, role: self.role.text(), team }
     }
 
-    /// The author of what this call changes.
+    /// The author of what this call changes; of a key its maker (KEY-11).
     #[must_use]
     pub fn actor(&self) -> Actor {
         match (&self.via, self.user) {
-            (Via::ApiKey { id, .. }, user) => Actor::Api { key: *id, user },
+            (Via::ApiKey { id, maker, .. }, _) => Actor::Api { key: *id, user: *maker },
             (Via::Session(_) | Via::Earlier, Some(id)) => Actor::User { id },
             (Via::Session(_) | Via::Earlier, None) => Actor::System,
         }

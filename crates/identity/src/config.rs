@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use secrecy::SecretString;
+use tale_core::crypto::FieldCipher;
+use tale_core::net::HostPolicy;
 use tale_env::Settings;
+use tale_governance::policies::PasswordRules;
 
+use crate::factors::{FactorLabels, RelyingParty};
 use crate::lockout::LoginPolicy;
-use crate::password::{HashCost, PasswordPolicy};
+use crate::password::HashCost;
 
 /// The settings of this room. `Default` is what an empty environment means.
 #[derive(Debug, Clone, Default)]
@@ -27,16 +31,25 @@ pub struct IdentityConfig {
     pub assertion_secret: Option<SecretString>,
     /// Key of the pseudonyms in failed sign-ins (SIN-8).
     pub audit_pepper: Option<SecretString>,
-    /// What new passwords must be.
-    pub password_policy: PasswordPolicy,
-    /// How wrong passwords are slowed down.
+    /// What encrypts the secrets of authenticator apps and identity providers, and sign-ins under way there; `None` =
+    /// something fresh per start.
+    pub cipher: Option<FieldCipher>,
+    /// What authenticator apps and files of backup codes are called.
+    pub factor_labels: FactorLabels,
+    /// For whom passkeys are; `None` = there are none.
+    pub relying_party: Option<RelyingParty>,
+    /// What new passwords must be where no organization says it.
+    pub password_policy: PasswordRules,
+    /// How wrong passwords are slowed down where no organization says it.
     pub login_policy: LoginPolicy,
     /// What hashing costs.
     pub hash_cost: HashCost,
+    /// Which hosts identity providers may be on.
+    pub provider_hosts: HostPolicy,
 }
 
 impl IdentityConfig {
-    /// From the environment.
+    /// From the environment, without the cipher, which its caller has.
     #[must_use]
     pub fn from_settings(settings: &Settings) -> Self {
         Self {
@@ -48,6 +61,15 @@ impl IdentityConfig {
             session_secret: Some(settings.secrets.auth.clone()),
             assertion_secret: Some(settings.secrets.instance_hex.clone()),
             audit_pepper: settings.audit_pepper.clone(),
+            factor_labels: FactorLabels::new(
+                settings.totp_client_name.as_deref(),
+                settings.totp_environment.as_deref(),
+            ),
+            relying_party: RelyingParty::of(&settings.site.url, &settings.site.additional),
+            provider_hosts: match settings.allow_private_provider_hosts {
+                true => HostPolicy::PrivateAllowed,
+                false => HostPolicy::PublicOnly,
+            },
             ..Self::default()
         }
     }

@@ -56,7 +56,7 @@ impl Identity {
     /// # Errors
     /// `ORG_FORBIDDEN` without the right.
     pub async fn frame_origins(&self, caller: &Caller) -> Result<Vec<String>, Problem> {
-        caller.require(Capability::OrganizationManage)?;
+        caller.require(Capability::SignInManage)?;
         let mut conn = self.0.db.acquire().await?;
         Ok(store::frames::of(&mut conn, caller.org).await?)
     }
@@ -67,7 +67,7 @@ impl Identity {
     /// `ORG_FORBIDDEN` without the right, `INVALID_BODY` for what is no origin,
     /// `FRAME_ORIGIN_LIMIT` when the deployment lists too many.
     pub async fn set_frame_origins(&self, caller: &Caller, origins: &[String]) -> Result<Vec<String>, Problem> {
-        caller.require(Capability::OrganizationManage)?;
+        caller.require(Capability::SignInManage)?;
         let mut wanted = BTreeSet::new();
         for (index, text) in origins.iter().enumerate() {
             let parsed = origin(text).ok_or_else(|| {

@@ -2,13 +2,17 @@
 //! random bytes) + 6 characters base62 of a CRC-32 over everything before them. A key with a wrong
 //! checksum is refused without asking the database.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tale_core::crypto::{random_token, sha256};
 
 const PREFIX: &str = "tale_";
-/// Kind letter of a personal key.
-const PERSONAL: char = 'u';
 /// Kind letter of a key of a reverse proxy.
 const TRUSTED_HEADERS: char = 'h';
+/// Kind letter of the token of a directory.
+const PROVISIONING: char = 's';
+/// Kind letter of a key of the model gateway.
+const GATEWAY: char = 'g';
 const BODY: usize = 43;
 const CHECK: usize = 6;
 /// Length of a whole key.
@@ -34,10 +38,67 @@ impl std::fmt::Debug for NewKey {
     }
 }
 
+/// To whom an API key belongs (spec 13.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyKind {
+    /// To the person who made it, in every organization of theirs.
+    Personal,
+    /// To a member, made by somebody above them.
+    Member,
+    /// To a team.
+    Team,
+    /// To the organization.
+    Organization,
+}
+
+impl KeyKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Personal, Self::Member, Self::Team, Self::Organization];
+
+    /// The word on the wire and in the database.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Personal => "personal",
+            Self::Member => "member",
+            Self::Team => "team",
+            Self::Organization => "organization",
+        }
+    }
+
+    /// Reads the word of [`KeyKind::text`]; `None` for any other word.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.text() == text)
+    }
+
+    fn letter(self) -> char {
+        match self {
+            Self::Personal => 'u',
+            Self::Member => 'm',
+            Self::Team => 't',
+            Self::Organization => 'o',
+        }
+    }
+}
+
+impl TryFrom<String> for KeyKind {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or_else(|| format!("`{text}` is not a kind of key"))
+    }
+}
+
+/// Makes an API key.
+#[must_use]
+pub fn api(kind: KeyKind) -> NewKey {
+    make(kind.letter())
+}
+
 /// Makes a personal key.
 #[must_use]
 pub fn personal() -> NewKey {
-    make(PERSONAL)
+    api(KeyKind::Personal)
 }
 
 /// Makes a key with which a reverse proxy signs people in.
@@ -46,8 +107,24 @@ pub fn trusted_headers() -> NewKey {
     make(TRUSTED_HEADERS)
 }
 
+/// Makes the token with which a directory provisions an organization.
+#[must_use]
+pub fn provisioning() -> NewKey {
+    make(PROVISIONING)
+}
+
+/// The key of the model gateway that `random` stands for.
+#[must_use]
+pub fn gateway(random: &[u8; 32]) -> NewKey {
+    write(GATEWAY, &URL_SAFE_NO_PAD.encode(random))
+}
+
 fn make(kind: char) -> NewKey {
-    let head = format!("{PREFIX}{kind}_{}", random_token(32));
+    write(kind, &random_token(32))
+}
+
+fn write(kind: char, body: &str) -> NewKey {
+    let head = format!("{PREFIX}{kind}_{body}");
     let secret = format!("{head}{}", checksum(&head));
     NewKey {
         hash: sha256(secret.as_bytes()),
@@ -57,16 +134,28 @@ fn make(kind: char) -> NewKey {
     }
 }
 
-/// The stored digest of a personal key as a client sent it; `None` when it cannot be one of ours.
+/// The stored digest of an API key of any kind as a client sent it; `None` when it cannot be one of ours.
 #[must_use]
 pub fn digest(secret: &str) -> Option<[u8; 32]> {
-    digest_of(PERSONAL, secret)
+    KeyKind::ALL.into_iter().find_map(|kind| digest_of(kind.letter(), secret))
 }
 
 /// The same of a key of a reverse proxy.
 #[must_use]
 pub fn trusted_headers_digest(secret: &str) -> Option<[u8; 32]> {
     digest_of(TRUSTED_HEADERS, secret)
+}
+
+/// The same of the token of a directory.
+#[must_use]
+pub fn provisioning_digest(secret: &str) -> Option<[u8; 32]> {
+    digest_of(PROVISIONING, secret)
+}
+
+/// The same of a key of the model gateway.
+#[must_use]
+pub fn gateway_digest(secret: &str) -> Option<[u8; 32]> {
+    digest_of(GATEWAY, secret)
 }
 
 fn digest_of(kind: char, secret: &str) -> Option<[u8; 32]> {
@@ -106,6 +195,11 @@ mod tests {
         assert_ne!(personal().secret, key.secret);
         assert_eq!(trusted_headers_digest(&key.secret), None, "each kind opens its own door only");
         assert_eq!(digest(&trusted_headers().secret), None);
+        for kind in KeyKind::ALL {
+            let key = api(kind);
+            assert_eq!(digest(&key.secret), Some(key.hash), "{kind:?}");
+            assert_eq!(KeyKind::parse(kind.text()), Some(kind));
+        }
     }
 
     #[test]

@@ -4,9 +4,10 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
-use tale_core::ids::UserId;
-use tale_core::{Code, Problem};
+use tale_core::ids::{OrgId, UserId};
+use tale_core::{Actor, Code, Problem};
 use tale_db::hints::Topic;
+use tale_notices::Kind;
 
 use crate::caller::Caller;
 use crate::fields;
@@ -79,7 +80,7 @@ pub struct MemberChange {
     pub password: Option<String>,
 }
 
-fn not_a_member() -> Problem {
+pub(crate) fn not_a_member() -> Problem {
     Problem::new(Code::MemberNotFound, "This person is not a member of the organization.")
 }
 
@@ -122,7 +123,7 @@ impl Identity {
     /// # Errors
     /// `ORG_FORBIDDEN` without the right.
     pub async fn members(&self, caller: &Caller) -> Result<Vec<Member>, Problem> {
-        caller.require(Capability::MembersRead)?;
+        caller.require(Capability::MembersManage)?;
         let mut conn = self.0.db.acquire().await?;
         Ok(store::members::list(&mut conn, caller.org).await?.into_iter().map(Member::from).collect())
     }
@@ -150,9 +151,10 @@ impl Identity {
             _ => {}
         }
         let email = fields::email(&new.email)?;
-        let known = {
+        let (known, rules) = {
             let mut conn = self.0.db.acquire().await?;
-            store::accounts::by_email(&mut conn, &email).await?.map(|account| account.id)
+            let known = store::accounts::by_email(&mut conn, &email).await?.map(|account| account.id);
+            (known, self.password_rules_of(&mut conn, caller.org).await?)
         };
         let fresh = match known {
             Some(_) => None,
@@ -165,14 +167,14 @@ impl Identity {
                     .password
                     .as_deref()
                     .ok_or_else(|| Problem::invalid_field("password", "is required for a new account"))?;
-                Some((name, self.new_hash(password).await?))
+                Some((name, self.new_hash(password, &rules).await?))
             }
         };
         let mut tx = self.begin().await?;
         self.relock(&mut tx, caller, Capability::MembersManage).await?;
         let added = match (known, fresh) {
             (Some(user), _) => Added { user, created: false },
-            (None, Some((name, hash))) => match self.insert_account(&mut tx, &email, &name, Some(&hash)).await? {
+            (None, Some((name, hash))) => match self.insert_account(&mut tx, &email, &name, Some(&hash), true).await? {
                 Some(user) => Added { user, created: true },
                 // Somebody made the account while the password was hashed; that one is reused.
                 None => Added {
@@ -208,7 +210,11 @@ impl Identity {
         let acting = caller.user.ok_or_else(role_update_forbidden)?;
         let name = change.name.as_deref().map(fields::person_name).transpose()?;
         let hash = match &change.password {
-            Some(password) => Some(self.new_hash(password).await?),
+            Some(password) => {
+                // Of people who belong elsewhere too, nobody else changes the password.
+                let rules = self.password_rules_of(&mut *self.0.db.acquire().await?, caller.org).await?;
+                Some(self.new_hash(password, &rules).await?)
+            }
             None => None,
         };
         let mut tx = self.begin().await?;
@@ -227,7 +233,9 @@ impl Identity {
                 target.role.text(),
                 role.text(),
             );
+            let entry = entry.with("role", role.text()).told(user, Kind::RoleChanged);
             trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &entry).await?;
+            self.end_groundless_keys(&mut tx, caller.org, &caller.actor()).await?;
         }
         if name.is_some() || hash.is_some() {
             if target.role == Role::Owner && now_role != Role::Owner {
@@ -255,7 +263,11 @@ impl Identity {
         if let Some(hash) = hash {
             store::accounts::set_password(&mut tx, user, &hash, self.now()).await?;
             store::sessions::delete_all(&mut tx, user, None).await?;
-            let entry = Change::members("member.password_reset").on("member", user).named(&target.email);
+            store::factors::end_all_pending(&mut tx, user).await?;
+            let entry = Change::members("member.password_reset")
+                .on("member", user)
+                .named(&target.email)
+                .told(user, Kind::PasswordReset);
             trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &entry).await?;
         }
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
@@ -293,6 +305,7 @@ impl Identity {
         let change =
             Change::members("member.removed").on("member", user).named(&target.email).with("role", target.role.text());
         trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
+        self.end_groundless_keys(&mut tx, caller.org, &caller.actor()).await?;
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
         tx.commit().await?;
         Ok(())
@@ -304,8 +317,8 @@ impl Identity {
     /// `ORG_FORBIDDEN` for callers who are not owner, `MEMBER_NOT_FOUND` for a target that is not
     /// an active member, `MEMBER_SELF_ROLE_FORBIDDEN` for oneself.
     pub async fn transfer_ownership(&self, caller: &Caller, to: UserId) -> Result<(), Problem> {
-        caller.require(Capability::OwnershipTransfer)?;
-        let from = caller.user.ok_or_else(|| Capability::OwnershipTransfer.refusal(caller.role, caller.by_key()))?;
+        caller.require(Capability::OrganizationOwn)?;
+        let from = caller.user.ok_or_else(|| Capability::OrganizationOwn.refusal(caller.role, caller.by_key()))?;
         if from == to {
             return Err(Problem::new(
                 Code::MemberSelfRoleForbidden,
@@ -313,7 +326,7 @@ impl Identity {
             ));
         }
         let mut tx = self.begin().await?;
-        self.relock(&mut tx, caller, Capability::OwnershipTransfer).await?;
+        self.relock(&mut tx, caller, Capability::OrganizationOwn).await?;
         let target = store::members::get(&mut tx, caller.org, to).await?.filter(|target| target.role != Role::Disabled);
         let target = target.ok_or_else(|| {
             Problem::new(Code::MemberNotFound, "The new owner must be an active member of the organization.")
@@ -325,24 +338,67 @@ impl Identity {
             from.to_string(),
             to.to_string(),
         );
+        let change = change.told(to, Kind::OwnershipTransferred);
         trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
+        self.end_groundless_keys(&mut tx, caller.org, &caller.actor()).await?;
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
         tx.commit().await?;
         Ok(())
     }
 
     /// Waits for earlier changes of the members and checks the caller's right again.
-    async fn relock(&self, conn: &mut PgConnection, caller: &Caller, capability: Capability) -> Result<(), Problem> {
+    pub(crate) async fn relock(
+        &self,
+        conn: &mut PgConnection,
+        caller: &Caller,
+        capability: Capability,
+    ) -> Result<(), Problem> {
         store::members::lock(conn, caller.org).await?;
         let role = self.role_now(conn, caller).await?;
         if role.can(capability) { Ok(()) } else { Err(capability.refusal(role, caller.by_key())) }
     }
 
     /// The caller's role as it is inside this transaction.
-    async fn role_now(&self, conn: &mut PgConnection, caller: &Caller) -> Result<Role, Problem> {
+    pub(crate) async fn role_now(&self, conn: &mut PgConnection, caller: &Caller) -> Result<Role, Problem> {
         let Some(user) = caller.user else { return Ok(caller.role) };
         let membership = store::organizations::membership(conn, caller.org, user).await?;
         Ok(membership.map_or(Role::Disabled, |membership| membership.role))
+    }
+
+    /// Moves a member to the role that somebody outside gave them, inside the caller's transaction and behind the lock
+    /// of the members; `false` when the person has no enabled seat. Owners, the creator and the last admin stay what
+    /// they are. `change` is the entry so far.
+    pub(crate) async fn move_member(
+        &self,
+        conn: &mut PgConnection,
+        org: OrgId,
+        user: UserId,
+        role: Role,
+        change: Change,
+    ) -> Result<bool, Problem> {
+        let Some(member) = store::members::get(conn, org, user).await? else { return Ok(false) };
+        if member.role == Role::Disabled {
+            return Ok(false);
+        }
+        let fixed = member.role == Role::Owner
+            || member.is_creator
+            || (member.role == Role::Admin
+                && role < Role::Admin
+                && store::members::other_admins(conn, org, user).await? == 0);
+        if fixed || member.role == role {
+            return Ok(true);
+        }
+        store::members::set_role(conn, org, user, role).await?;
+        let change = change
+            .on("member", user)
+            .named(&member.email)
+            .changed("role", member.role.text(), role.text())
+            .with("role", role.text())
+            .told(user, Kind::RoleChanged);
+        trail::record(conn, self.now(), org, &Actor::System, &change).await?;
+        self.end_groundless_keys(conn, org, &Actor::System).await?;
+        trail::hint(conn, org, Topic::Members, None).await?;
+        Ok(true)
     }
 }
 

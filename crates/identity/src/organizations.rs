@@ -80,6 +80,40 @@ impl Identity {
         Ok(OrganizationView { id: caller.org, name, slug, role: caller.role })
     }
 
+    /// Deletes the caller's organization (ORG-6). Nobody belongs to it from now on; its data is removed in the
+    /// background. `typed` is its name, as a person wrote it to confirm.
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` for callers who are not owner, `INVALID_BODY` for another name, `NOT_FOUND`.
+    pub async fn delete_organization(&self, caller: &Caller, typed: &str) -> Result<(), Problem> {
+        caller.require(Capability::OrganizationOwn)?;
+        let mut tx = self.begin().await?;
+        self.relock(&mut tx, caller, Capability::OrganizationOwn).await?;
+        let (name, members) = store::organizations::name_and_size(&mut tx, caller.org)
+            .await?
+            .ok_or_else(|| Problem::new(Code::NotFound, "This organization does not exist any more."))?;
+        if typed.trim() != name {
+            return Err(Problem::invalid_field(
+                "name",
+                "must be the name of the organization, exactly as it is written",
+            ));
+        }
+        let change = Change::organization("organization.deleted")
+            .on("organization", caller.org)
+            .named(&name)
+            .with("slug", caller.org_slug.as_str())
+            .with("members", members);
+        trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
+        trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
+        store::organizations::delete(&mut tx, caller.org, self.now()).await?;
+        tx.commit().await?;
+        tracing::warn!(
+            event = "organization.deleted", org.id = %caller.org, org.slug = caller.org_slug, members,
+            "an organization was deleted by its owner; its data is being removed"
+        );
+        Ok(())
+    }
+
     /// Whether this address may create an organization now (ORG-1).
     pub(crate) async fn may_create_organization(&self, conn: &mut PgConnection, email: &str) -> Result<bool, Problem> {
         match &self.0.config.organization_creators {

@@ -1,8 +1,11 @@
 //! The roles, the capabilities and the one table that says which role holds which capability.
 //!
 //! Handlers, the "what may I do" read and the generated route tests all ask this table, so the
-//! server and the page never disagree. It is section 10.1 of the identity specification, reduced
-//! to the doors that exist.
+//! server and the page never disagree.
+
+mod matrix;
+
+pub use matrix::Capability;
 
 use serde::{Deserialize, Serialize};
 use tale_core::{Code, Problem};
@@ -48,16 +51,37 @@ impl Role {
         Self::ALL.into_iter().find(|role| role.text() == text)
     }
 
-    /// Whether this role holds `capability`.
+    /// What this role has of `capability`.
     #[must_use]
-    pub fn can(self, capability: Capability) -> bool {
-        self >= capability.lowest_role()
+    pub fn cell(self, capability: Capability) -> Cell {
+        let [member, editor, developer, admin, owner] = capability.cells();
+        match self {
+            Self::Disabled => Cell::No,
+            Self::Member => member,
+            Self::Editor => editor,
+            Self::Developer => developer,
+            Self::Admin => admin,
+            Self::Owner => owner,
+        }
     }
 
-    /// What this role may do, in the order of the table.
+    /// Whether this role holds `capability` without further conditions.
+    #[must_use]
+    pub fn can(self, capability: Capability) -> bool {
+        self.cell(capability) == Cell::Yes
+    }
+
+    /// Whether this role holds `capability`, or what of it is reading.
+    #[must_use]
+    pub fn can_read(self, capability: Capability) -> bool {
+        matches!(self.cell(capability), Cell::Yes | Cell::ReadOnly)
+    }
+
+    /// What this role may do, in the order of the table: acts that have a door.
     #[must_use]
     pub fn capabilities(self) -> Vec<Capability> {
-        Capability::ALL.iter().copied().filter(|capability| self.can(*capability)).collect()
+        let holds = |capability: &Capability| capability.door().is_some() && self.can(*capability);
+        Capability::ALL.iter().copied().filter(holds).collect()
     }
 }
 
@@ -79,68 +103,57 @@ impl std::fmt::Display for Role {
     }
 }
 
-macro_rules! capabilities {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal from $lowest:ident else $code:ident $act:literal),+ $(,)?) => {
-        /// One thing a role may or may not do.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Capability { $($(#[$doc])* $variant),+ }
-
-        impl Capability {
-            /// Every capability, in the order of the table.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The name on the wire.
-            #[must_use]
-            pub fn text(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
-            }
-
-            /// The least role that holds it; every role above holds it too (ROLE-2).
-            #[must_use]
-            pub fn lowest_role(self) -> Role {
-                match self { $(Self::$variant => Role::$lowest),+ }
-            }
-
-            /// The code of a refusal in the app (ROLE-5).
-            fn refusal_code(self) -> Code {
-                match self { $(Self::$variant => Code::$code),+ }
-            }
-
-            /// What is refused, as the object of "may not".
-            fn act(self) -> &'static str {
-                match self { $(Self::$variant => $act),+ }
-            }
-        }
-    };
+/// What one role has of one act: a cell of the matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cell {
+    /// Held.
+    Yes,
+    /// Not held.
+    No,
+    /// Held for what is assigned to or shared with the person.
+    Assigned,
+    /// Held as a policy or a role in the project says.
+    Depends,
+    /// Held by the reviewer that the request names, as a policy says.
+    Reviewer,
+    /// Held with a competence.
+    Competence,
+    /// Held as a policy says, or with a competence.
+    DependsOrCompetence,
+    /// Held for reading.
+    ReadOnly,
+    /// Held for reading names.
+    NamesOnly,
+    /// Held for the teams of the person.
+    OwnTeams,
 }
 
-capabilities! {
-    /// Create chats, send, read one's own chats, pick a model.
-    ChatUse = "chat.use" from Member else OrgForbidden "use the chat",
-    /// Read and search the organization's documents.
-    KnowledgeRead = "knowledge.read" from Member else OrgForbidden "read documents",
-    /// Upload, change and delete documents.
-    KnowledgeWrite = "knowledge.write" from Editor else RbacForbidden "change documents",
-    /// Model providers, their definitions and credentials.
-    ProvidersManage = "providers.manage" from Developer else RoleForbidden "manage model providers",
-    /// Choose the embedding model (EMB-1).
-    EmbeddingManage = "embedding.manage" from Admin else OrgForbidden "choose the embedding model",
-    /// Add members, change roles, remove members.
-    MembersManage = "members.manage" from Admin else OrgForbidden "manage members",
-    /// See who belongs to the organization.
-    MembersRead = "members.read" from Member else OrgForbidden "see the members",
-    /// Make API keys for oneself.
-    ApiKeysOwn = "apiKeys.own" from Developer else ApiKeyCreateForbidden "create API keys",
-    /// See what the organization uses and what it costs.
-    UsageRead = "usage.read" from Admin else OrgForbidden "see the usage",
-    /// Rename the organization and change its settings.
-    OrganizationManage = "organization.manage" from Admin else OrgForbidden "change the organization",
-    /// Write policies, and read all of them (POL-2).
-    GovernanceManage = "governance.manage" from Admin else OrgForbidden "change the organization's policies",
-    /// Delete the organization.
-    OrganizationDelete = "organization.delete" from Owner else OrgForbidden "delete the organization",
-    /// Hand the organization to another member.
-    OwnershipTransfer = "ownership.transfer" from Owner else OrgForbidden "transfer the ownership",
+impl Cell {
+    /// The word on the wire.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Yes => "allowed",
+            Self::No => "refused",
+            Self::Assigned => "assigned",
+            Self::Depends => "policy",
+            Self::Reviewer => "namedReviewer",
+            Self::Competence => "competence",
+            Self::DependsOrCompetence => "policyOrCompetence",
+            Self::ReadOnly => "read",
+            Self::NamesOnly => "names",
+            Self::OwnTeams => "ownTeams",
+        }
+    }
+}
+
+/// How the door of an act refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Door {
+    /// The code in the app (ROLE-5).
+    code: Code,
+    /// What is refused, as the object of "may not".
+    act: &'static str,
 }
 
 impl Capability {
@@ -148,7 +161,8 @@ impl Capability {
     /// came in with an API key, where refused settings read `ROLE_FORBIDDEN`.
     #[must_use]
     pub fn refusal(self, role: Role, by_key: bool) -> Problem {
-        let code = match self.refusal_code() {
+        let door = self.door().unwrap_or(Door { code: Code::OrgForbidden, act: "do this" });
+        let code = match door.code {
             Code::OrgForbidden if by_key && role != Role::Disabled => Code::RoleForbidden,
             code => code,
         };
@@ -156,7 +170,7 @@ impl Capability {
             code,
             format!(
                 "Your role `{role}` may not {} (`{}`). Ask an owner or admin of the organization.",
-                self.act(),
+                door.act,
                 self.text()
             ),
         )
@@ -174,31 +188,47 @@ impl std::fmt::Display for Capability {
 mod tests {
     use super::*;
 
-    /// Section 10.1 of the specification, written out by hand: disabled, member, editor,
-    /// developer, admin, owner.
-    const TRUTH: &[(&str, [bool; 6])] = &[
-        ("chat.use", [false, true, true, true, true, true]),
-        ("knowledge.read", [false, true, true, true, true, true]),
-        ("knowledge.write", [false, false, true, true, true, true]),
-        ("providers.manage", [false, false, false, true, true, true]),
-        ("embedding.manage", [false, false, false, false, true, true]),
-        ("members.manage", [false, false, false, false, true, true]),
-        ("members.read", [false, true, true, true, true, true]),
-        ("apiKeys.own", [false, false, false, true, true, true]),
-        ("usage.read", [false, false, false, false, true, true]),
-        ("organization.manage", [false, false, false, false, true, true]),
-        ("governance.manage", [false, false, false, false, true, true]),
-        ("organization.delete", [false, false, false, false, false, true]),
-        ("ownership.transfer", [false, false, false, false, false, true]),
-    ];
+    /// Each cell of the matrix as the specification prints it.
+    #[test]
+    fn every_cell_is_that_of_the_specification() {
+        let sign = |cell: Cell| match cell {
+            Cell::Yes => "✓",
+            Cell::No => "—",
+            Cell::Assigned => "A",
+            Cell::Depends => "P",
+            Cell::Reviewer => "— (P: named reviewer)",
+            Cell::Competence => "C",
+            Cell::DependsOrCompetence => "P/C",
+            Cell::ReadOnly => "read",
+            Cell::NamesOnly => "names",
+            Cell::OwnTeams => "own teams",
+        };
+        let printed: Vec<&str> = include_str!("permissions/matrix.md").lines().collect();
+        assert_eq!(printed.len(), Capability::ALL.len());
+        let mut area = "";
+        for (line, capability) in printed.into_iter().zip(Capability::ALL) {
+            let mut cells = line.trim_matches(['|', ' ']).split(" | ").map(str::trim);
+            let mut action = cells.next().unwrap();
+            if let Some((bold, rest)) = action.strip_prefix("**").and_then(|rest| rest.split_once("**")) {
+                area = bold;
+                action = rest.trim_matches([':', ' ']);
+            }
+            assert_eq!((capability.area(), capability.action()), (area, action));
+            for role in [Role::Member, Role::Editor, Role::Developer, Role::Admin, Role::Owner] {
+                // an inbox that is read as a whole is marked twice
+                let cell = cells.next().unwrap().trim_end_matches(" all");
+                assert_eq!(sign(role.cell(*capability)), cell, "{capability} as {role}");
+            }
+            assert_eq!(cells.next(), None);
+            assert_eq!(Role::Disabled.cell(*capability), Cell::No, "{capability}");
+        }
+    }
 
     #[test]
-    fn the_table_is_the_matrix_of_the_specification() {
-        let table: Vec<(&str, [bool; 6])> = Capability::ALL
-            .iter()
-            .map(|capability| (capability.text(), Role::ALL.map(|role| role.can(*capability))))
-            .collect();
-        assert_eq!(table, TRUTH);
+    fn an_owner_may_whatever_an_admin_may() {
+        for capability in Capability::ALL {
+            assert!(Role::Owner.can(*capability) || !Role::Admin.can(*capability), "{capability}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use tale_core::ids::UserId;
 use tale_core::{Code, Problem};
 use tale_db::hints::Topic;
+pub use tale_notices::Locale;
 
 use crate::caller::Caller;
 use crate::service::Identity;
@@ -12,34 +13,6 @@ use crate::trail;
 
 /// Longest custom instructions, in characters (PREF-4).
 pub const MAX_INSTRUCTION_CHARS: usize = 3_200;
-
-/// A language of the interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Locale {
-    /// English.
-    En,
-    /// German.
-    De,
-    /// French.
-    Fr,
-}
-
-impl Locale {
-    /// The word on the wire and in the database.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::En => "en",
-            Self::De => "de",
-            Self::Fr => "fr",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        [Self::En, Self::De, Self::Fr].into_iter().find(|locale| locale.text() == text)
-    }
-}
 
 /// A theme of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]

@@ -7,15 +7,17 @@ use chrono::{DateTime, Utc};
 use secrecy::ExposeSecret;
 use sqlx::{PgPool, PgTransaction};
 use tale_core::clock::SharedClock;
-use tale_core::crypto::{hex_of, hmac_sha256, random_token, sha256};
+use tale_core::crypto::{CryptoError, FieldCipher, hex_of, hmac_sha256, random_hex, random_token, sha256};
 use tale_core::{Actor, Problem};
 use tale_governance::audit::Claimed;
+use tale_notices::Notices;
 
 use crate::config::IdentityConfig;
 use crate::fields::normalize_email;
 use crate::network::ClientAddress;
 use crate::password::{HashingError, PasswordHasher};
 use crate::session_copy::Copies;
+use crate::sso::Providers;
 use crate::store;
 use crate::trail::{self, Change};
 
@@ -33,13 +35,27 @@ pub(crate) struct Parts {
     pub(crate) hasher: PasswordHasher,
     pub(crate) setup_token: secrecy::SecretString,
     pub(crate) assertion_secret: secrecy::SecretString,
+    pub(crate) cipher: FieldCipher,
     pub(crate) copies: Copies,
+    pub(crate) notices: Notices,
+    pub(crate) providers: Providers,
 }
 
 impl std::fmt::Debug for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Identity")
     }
+}
+
+/// Settings that the service cannot be made with.
+#[derive(Debug, thiserror::Error)]
+pub enum BadConfig {
+    /// Argon2 does not allow the cost.
+    #[error(transparent)]
+    Hashing(#[from] HashingError),
+    /// There is no usable key.
+    #[error(transparent)]
+    Cipher(#[from] CryptoError),
 }
 
 /// Where a sign-in comes from.
@@ -76,8 +92,8 @@ impl Identity {
     /// The service on the operational database. Warns about settings that make it weaker.
     ///
     /// # Errors
-    /// [`HashingError`] when Argon2 does not allow the configured cost.
-    pub fn new(db: PgPool, clock: SharedClock, config: IdentityConfig) -> Result<Self, HashingError> {
+    /// When Argon2 does not allow the configured cost.
+    pub fn new(db: PgPool, clock: SharedClock, config: IdentityConfig) -> Result<Self, BadConfig> {
         if config.audit_pepper.is_none() {
             tracing::warn!(
                 "[SECURITY] TALE_AUDIT_PEPPER is not set or shorter than 16 characters: failed sign-ins are recorded with plain addresses and networks"
@@ -91,8 +107,25 @@ impl Identity {
         let hasher = PasswordHasher::new(config.hash_cost)?;
         let setup_token = config.setup_token.clone().unwrap_or_else(|| random_token(18).into());
         let assertion_secret = config.assertion_secret.clone().unwrap_or_else(|| random_token(32).into());
+        let cipher = match &config.cipher {
+            Some(cipher) => cipher.clone(),
+            None => FieldCipher::from_hex(&random_hex(32), [])?,
+        };
         let copies = Copies::new(&config);
-        Ok(Self(Arc::new(Parts { db, clock, config, hasher, setup_token, assertion_secret, copies })))
+        let notices = Notices::new(db.clone());
+        let providers = Providers::new(config.provider_hosts);
+        Ok(Self(Arc::new(Parts {
+            db,
+            clock,
+            config,
+            hasher,
+            setup_token,
+            assertion_secret,
+            cipher,
+            copies,
+            notices,
+            providers,
+        })))
     }
 
     /// Ends sessions that were idle too long and writes that it did (SES-6). A request of such a session is refused whether this ran or not.
@@ -118,16 +151,24 @@ impl Identity {
         }
     }
 
-    /// Removes sessions that ended, assertions that are over and counters of wrong passwords that nobody touched for 90 days.
+    /// Removes sessions and half-finished sign-ins that ended, assertions that are over counters of wrong passwords that nobody touched for 90 days, and old notifications.
     ///
     /// # Errors
     /// When the database cannot be reached.
     pub async fn sweep(&self) -> Result<u64, Problem> {
-        let mut conn = self.0.db.acquire().await?;
         let now = self.now();
-        let sessions = store::sessions::sweep(&mut conn, now).await?;
+        let notices = self.0.notices.sweep(now).await?;
+        let mut conn = self.0.db.acquire().await?;
+        let sessions = notices + store::sessions::sweep(&mut conn, now).await?;
         let sessions = sessions + store::trusted_headers::sweep(&mut conn, now).await?;
+        let sessions = sessions + store::factors::sweep(&mut conn, now).await?;
         Ok(sessions + store::attempts::sweep(&mut conn, now - ATTEMPTS_KEPT).await?)
+    }
+
+    /// What people are told.
+    #[must_use]
+    pub fn notices(&self) -> &Notices {
+        &self.0.notices
     }
 
     pub(crate) fn now(&self) -> DateTime<Utc> {

@@ -10,11 +10,13 @@ use sqlx::{PgConnection, Postgres};
 use tale_core::crypto::{hmac_sha256, random_token, sha256};
 use tale_core::ids::{OrgId, SessionId, UserId};
 use tale_core::{Actor, Code, Problem};
+use tale_notices::{Kind, News, Seen};
 
 use crate::caller::{Caller, SessionPrincipal, Via};
 use crate::permissions::Role;
 use crate::service::{Device, Identity};
 use crate::store;
+use crate::store::organizations::Held;
 use crate::store::sessions::SessionRow;
 use crate::trail::{self, Change};
 
@@ -70,13 +72,17 @@ pub struct SessionView {
 pub(crate) enum Method {
     Password,
     TrustedHeaders,
+    Passkey,
+    Sso,
 }
 
 impl Method {
-    fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Password => "password",
             Self::TrustedHeaders => "trusted-headers",
+            Self::Passkey => "passkey",
+            Self::Sso => "sso",
         }
     }
 }
@@ -128,10 +134,14 @@ impl Identity {
         org: Option<OrgId>,
     ) -> Result<(SessionPrincipal, Result<Caller, Problem>), Problem> {
         let mut conn = self.0.db.acquire().await?;
-        let row =
-            store::sessions::member_by_token(&mut conn, &self.session_digest(token), org).await?.ok_or_else(ended)?;
+        let row = store::sessions::member_by_token(&mut conn, &self.session_digest(token), org, self.now())
+            .await?
+            .ok_or_else(ended)?;
         let membership = match (row.org_id, row.org_slug, row.org_role) {
-            (Some(id), Some(slug), Some(role)) => Some((id, slug, Role::try_from(role).map_err(Problem::internal)?)),
+            (Some(id), Some(slug), Some(role)) => {
+                let role = Role::try_from(role).map_err(Problem::internal)?;
+                Some(Held { org: id, org_slug: slug, role, walled: row.walled })
+            }
             _ => None,
         };
         let principal = self.alive(conn, row.session, background).await?;
@@ -167,7 +177,7 @@ impl Identity {
             expires_at: row.expires_at,
             background,
             idle_window,
-            confined: row.method == Method::TrustedHeaders.text(),
+            confined: row.confined,
         };
         if !background && now >= row.last_used_at + note_every(idle_window) {
             let renewed = (now >= row.renewed_at + RENEW_EVERY).then(|| now + LIFETIME);
@@ -205,27 +215,27 @@ impl Identity {
         let membership = match org {
             Some(org) => {
                 let mut conn = self.0.db.acquire().await?;
-                store::organizations::membership(&mut conn, org, principal.user).await?
+                store::organizations::held(&mut conn, org, principal.user, self.now()).await?
             }
             None => None,
         };
-        self.admit(principal, org, membership.map(|held| (held.id, held.slug, held.role))).await
+        self.admit(principal, org, membership).await
     }
 
     async fn admit(
         &self,
         principal: &SessionPrincipal,
         org: Option<OrgId>,
-        membership: Option<(OrgId, String, Role)>,
+        membership: Option<Held>,
     ) -> Result<Caller, Problem> {
         if org.is_none() {
             return Err(Problem::new(Code::OrgForbidden, "No organization is chosen. Name one with `orgId`."));
         }
-        let (org, org_slug, role) = membership.ok_or_else(no_membership)?;
+        let Held { org, org_slug, role, walled } = membership.ok_or_else(no_membership)?;
         if principal.confined && principal.active_org != Some(org) {
             return Err(Problem::new(
                 Code::OrgForbidden,
-                "You were signed in by another organization's reverse proxy, which opens that organization only. Log in with your password to use this one.",
+                "You were signed in by another organization, which opens that one only. Log in with your password or a passkey to use this one.",
             ));
         }
         if role == Role::Disabled {
@@ -234,6 +244,7 @@ impl Identity {
                 "Your access to this organization is disabled. Ask an owner or admin of the organization.",
             ));
         }
+        self.check_wall(principal.user, walled).await?;
         if principal.active_org != Some(org) && !principal.background {
             let mut conn = self.0.db.acquire().await?;
             store::sessions::set_active_org(&mut conn, principal.session, org).await?;
@@ -377,6 +388,7 @@ impl Identity {
             },
         )
         .await?;
+        self.see_device(conn, person.id, device).await?;
         Ok(SignedIn {
             token,
             persistent,
@@ -385,6 +397,16 @@ impl Identity {
             email: person.email.to_owned(),
             active_org,
         })
+    }
+
+    /// Tells a person of a sign-in from where they never signed in before.
+    async fn see_device(&self, conn: &mut PgConnection, user: UserId, device: &Device) -> Result<(), Problem> {
+        let (agent, network, at) = (device.user_agent.as_deref(), device.client.network(), self.now());
+        if tale_notices::see_device(conn, user, agent, &network, at).await? == Seen::New {
+            let details = serde_json::json!({ "device": tale_notices::device_name(agent), "network": network });
+            tale_notices::tell(conn, user, &News { org: None, kind: Kind::NewDevice, details, at }).await?;
+        }
+        Ok(())
     }
 
     /// Ends an idle session and writes that it did (SES-6), once among simultaneous requests.

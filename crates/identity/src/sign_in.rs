@@ -1,16 +1,22 @@
 //! Sign-in with a password (SIN-1…8), slowed down for guessers (LCK-2…8).
 
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use tale_core::ids::{OrgId, UserId};
 use tale_core::{Actor, Code, Problem};
 
+use crate::caller::Caller;
+use crate::factors::Waiting;
 use crate::fields::normalize_email;
-use crate::lockout::{Charge, locked, remaining};
+use crate::lockout::{Charge, LoginPolicy, locked, remaining};
 use crate::password::{MAX_BYTES, Verdict};
-use crate::permissions::Role;
+use crate::permissions::{Capability, Role};
 use crate::service::{Device, Identity};
-use crate::sessions::{Method, SignedIn, SignedInPerson};
+use crate::sessions::{Method, SignedIn};
 use crate::store;
+use crate::store::accounts::AccountRow;
 use crate::store::attempts::EVERYWHERE;
 use crate::trail::{self, Change};
 
@@ -30,21 +36,52 @@ fn wrong() -> Problem {
     Problem::new(Code::InvalidCredentials, "Wrong email or password.")
 }
 
-/// A charged attempt at a password.
+fn wrong_current() -> Problem {
+    Problem::new(Code::InvalidCredentials, "The current password is wrong.")
+}
+
+/// Most counters that are listed.
+const MAX_BLOCKS: i64 = 200;
+
+/// A counter of failed sign-ins to an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignInBlock {
+    /// The account's address.
+    pub email: String,
+    /// The network the attempts came from, or its keyed hash; none: all networks together.
+    pub network: Option<String>,
+    /// Failures since the last success.
+    pub failures: u32,
+    /// Until when attempts are refused.
+    pub blocked_until: Option<DateTime<Utc>>,
+    /// The last attempt.
+    pub last_at: DateTime<Utc>,
+}
+
+/// A charged attempt at a password or a code.
 pub(crate) struct Attempt {
-    key: [u8; 32],
-    network: String,
+    pub(crate) key: [u8; 32],
+    pub(crate) network: String,
     /// Whether its failure starts a block.
-    blocks: bool,
+    pub(crate) blocks: bool,
+}
+
+/// What a right password leads to.
+#[derive(Debug, Clone)]
+pub enum Entry {
+    /// A session.
+    SignedIn(SignedIn),
+    /// The person has a second factor, which is asked for next.
+    SecondFactor(Waiting),
 }
 
 impl Identity {
-    /// Signs a person in.
+    /// Signs a person in, or asks for their second factor.
     ///
     /// # Errors
     /// `INVALID_CREDENTIALS`; `SIGN_IN_LOCKED` during a block, before the password is looked at;
     /// `BUSY` when too many people sign in at once.
-    pub async fn sign_in(&self, credentials: &Credentials, device: &Device) -> Result<SignedIn, Problem> {
+    pub async fn sign_in(&self, credentials: &Credentials, device: &Device) -> Result<Entry, Problem> {
         let email = normalize_email(&credentials.email);
         let account = {
             let mut conn = self.0.db.acquire().await?;
@@ -65,19 +102,13 @@ impl Identity {
         if let Some(stronger) = rehash {
             store::accounts::set_rehash(&mut tx, account.id, &stronger).await?;
         }
-        let org = landing_org(&mut tx, account.id, account.last_org_id).await?;
-        let person = SignedInPerson { id: account.id, name: &account.name, email: &account.email };
-        let signed_in = self.make_session(&mut tx, person, org, Method::Password, credentials.remember, device).await?;
-        trail::in_every_org(
-            &mut tx,
-            self.now(),
-            account.id,
-            &Actor::User { id: account.id },
-            &Change::account("auth.signed_in").on("user", account.id),
-        )
-        .await?;
+        if let (false, false) = store::factors::held(&mut tx, account.id).await? {
+            let entered = self.enter(tx, account.id, Method::Password, credentials.remember, device).await?;
+            return Ok(Entry::SignedIn(entered));
+        }
+        let waiting = self.wait_for_factor(&mut tx, account.id, credentials.remember).await?;
         tx.commit().await?;
-        Ok(signed_in)
+        Ok(Entry::SecondFactor(waiting))
     }
 
     /// Checks one password under the lockout rule: refused during a block, else charged as failed
@@ -91,26 +122,51 @@ impl Identity {
     ) -> Result<(Attempt, Verdict), Problem> {
         let key = self.attempt_key(email);
         let network = self.pseudonym(&device.client.network());
-        {
+        let policy = {
             let mut conn = self.0.db.acquire().await?;
             let now = self.now();
             if let Some(wait) = remaining(store::attempts::blocked_until(&mut conn, &key, &network, now).await?, now) {
                 return Err(locked(wait));
             }
-        }
+            self.login_rules(&mut conn, email).await?
+        };
         // A turn at the hash pool comes first, so that nobody is charged for a busy server.
         let turn = self.0.hasher.admit().await?;
-        let blocks = self.charge(&key, &network).await?;
+        let blocks = self.charge(&policy, &key, &network).await?;
         // More bytes than a password may have cannot match, and must not cost more.
         let candidate = if password.len() > MAX_BYTES { ("", None) } else { (password, stored) };
         let verdict = self.0.hasher.verify(turn, candidate.0, candidate.1).await?;
         Ok((Attempt { key, network, blocks }, verdict))
     }
 
-    /// Charges both counters; returns whether this failure starts a block.
-    pub(crate) async fn charge(&self, key: &[u8; 32], network: &str) -> Result<bool, Problem> {
+    /// The counters of failed sign-ins to accounts of the caller's organization, 200 at most, the latest first (LCK-8).
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right to read the audit log.
+    pub async fn sign_in_blocks(&self, caller: &Caller) -> Result<Vec<SignInBlock>, Problem> {
+        caller.require(Capability::AuditRead)?;
         let now = self.now();
-        let policy = &self.0.config.login_policy;
+        let mut conn = self.0.db.acquire().await?;
+        let members = store::members::list(&mut conn, caller.org).await?;
+        let emails: HashMap<Vec<u8>, String> =
+            members.into_iter().map(|member| (self.attempt_key(&member.email).to_vec(), member.email)).collect();
+        let keys: Vec<Vec<u8>> = emails.keys().cloned().collect();
+        let rows = store::attempts::of_keys(&mut conn, &keys, MAX_BLOCKS).await?;
+        let block = |(key, network, failures, blocked_until, last_at): store::attempts::Row| {
+            Some(SignInBlock {
+                email: emails.get(&key)?.clone(),
+                network: (network != EVERYWHERE).then_some(network),
+                failures: failures.unsigned_abs(),
+                blocked_until: blocked_until.filter(|until| *until > now),
+                last_at,
+            })
+        };
+        Ok(rows.into_iter().filter_map(block).collect())
+    }
+
+    /// Charges both counters; returns whether this failure starts a block.
+    pub(crate) async fn charge(&self, policy: &LoginPolicy, key: &[u8; 32], network: &str) -> Result<bool, Problem> {
+        let now = self.now();
         let mut tx = self.begin().await?;
         let mut blocks = false;
         for (network, policy) in [(network, policy.clone()), (EVERYWHERE, policy.account_wide())] {
@@ -121,6 +177,39 @@ impl Identity {
         }
         tx.commit().await?;
         Ok(blocks)
+    }
+
+    /// Asks a signed-in person for their password once more (LCK-5). [`Identity::settle_confirmation`] follows in the
+    /// transaction of what it is asked for.
+    ///
+    /// # Errors
+    /// `INVALID_CREDENTIALS`, `SIGN_IN_LOCKED`, `BUSY`.
+    pub(crate) async fn confirm_password(
+        &self,
+        account: &AccountRow,
+        password: &str,
+        device: &Device,
+    ) -> Result<Attempt, Problem> {
+        let (attempt, verdict) =
+            self.attempt(&account.email, password, account.password_hash.as_deref(), device).await?;
+        if verdict == Verdict::Wrong {
+            self.note_failure(Some(account.id), &account.email, device, &attempt).await?;
+            return Err(wrong_current());
+        }
+        Ok(attempt)
+    }
+
+    /// Drops the charge of a confirmation, unless the password was changed meanwhile. Locks the account.
+    pub(crate) async fn settle_confirmation(
+        &self,
+        conn: &mut PgConnection,
+        account: &AccountRow,
+        attempt: &Attempt,
+    ) -> Result<(), Problem> {
+        if store::accounts::locked_hash(conn, account.id).await? != account.password_hash {
+            return Err(wrong_current());
+        }
+        self.clear_attempt(conn, attempt).await
     }
 
     /// Drops the charge of an attempt that was right.
@@ -144,8 +233,7 @@ impl Identity {
         let failed = Change::account("auth.sign_in_failed").on("user", user).failed(claimed.clone());
         trail::in_every_org(&mut tx, now, user, &Actor::System, &failed).await?;
         if attempt.blocks {
-            let locked_out = Change::account("auth.locked_out").on("user", user).failed(claimed);
-            trail::in_every_org(&mut tx, now, user, &Actor::System, &locked_out).await?;
+            trail::locked_out(&mut tx, now, user, claimed).await?;
         }
         tx.commit().await?;
         Ok(())
@@ -154,7 +242,11 @@ impl Identity {
 
 /// The organization used last, else the first usable one, else the first one at all, whose
 /// access-denied screen says why nothing can be done (SIN-4, SIN-9).
-async fn landing_org(conn: &mut PgConnection, user: UserId, last: Option<OrgId>) -> Result<Option<OrgId>, Problem> {
+pub(crate) async fn landing_org(
+    conn: &mut PgConnection,
+    user: UserId,
+    last: Option<OrgId>,
+) -> Result<Option<OrgId>, Problem> {
     let orgs = store::organizations::of_user(conn, user).await?;
     let usable = |org: &&store::organizations::OrgOfUser| org.role != Role::Disabled;
     let landing = orgs

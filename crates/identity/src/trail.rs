@@ -7,6 +7,7 @@ use tale_core::ids::{OrgId, UserId};
 use tale_core::{Actor, Problem};
 use tale_db::hints::{Hint, Topic, notify};
 use tale_governance::audit::{self, AuditEntry, Claimed};
+use tale_notices::{Kind, News};
 
 use crate::store;
 
@@ -19,31 +20,37 @@ pub(crate) struct Change {
     resource_id: Option<String>,
     details: Map<String, Value>,
     claimed: Option<Claimed>,
+    told: Option<(UserId, Kind)>,
 }
 
 impl Change {
     fn new(category: &'static str, action: &'static str, resource_type: &'static str) -> Self {
-        Self { action, category, resource_type, resource_id: None, details: Map::new(), claimed: None }
+        Self { action, category, resource_type, resource_id: None, details: Map::new(), claimed: None, told: None }
     }
 
     /// About a person's account or session.
     pub(crate) fn account(action: &'static str) -> Self {
-        Self::new("account", action, "user")
+        Self::new("auth", action, "user")
+    }
+
+    /// About an account that is blocked.
+    pub(crate) fn lockout(action: &'static str) -> Self {
+        Self::new("security", action, "user")
     }
 
     /// About an organization itself.
     pub(crate) fn organization(action: &'static str) -> Self {
-        Self::new("organization", action, "organization")
+        Self::new("admin", action, "organization")
     }
 
     /// About the members of an organization.
     pub(crate) fn members(action: &'static str) -> Self {
-        Self::new("members", action, "member")
+        Self::new("member", action, "member")
     }
 
     /// About an API key.
     pub(crate) fn key(action: &'static str) -> Self {
-        Self::new("api_keys", action, "api_key")
+        Self::new("security", action, "api_key")
     }
 
     /// Names the thing.
@@ -73,11 +80,22 @@ impl Change {
     /// Says that this is a failed attempt, by whom and where from.
     pub(crate) fn failed(mut self, claimed: Claimed) -> Self {
         self.claimed = Some(claimed);
-        self.with("status", "failure")
+        self
+    }
+
+    /// Tells `person` of it, with its details.
+    pub(crate) fn told(mut self, person: UserId, kind: Kind) -> Self {
+        self.told = Some((person, kind));
+        self
+    }
+
+    /// What is told of it in `org`; none is the account.
+    fn news(&self, org: Option<OrgId>, kind: Kind, at: DateTime<Utc>) -> News {
+        News { org, kind, details: Value::Object(self.details.clone()), at }
     }
 }
 
-/// Writes a change of one organization; `None` is the whole deployment.
+/// Writes a change of one organization; `None` is the whole deployment. Whom it concerns is told there.
 pub(crate) async fn record(
     conn: &mut PgConnection,
     at: DateTime<Utc>,
@@ -85,8 +103,22 @@ pub(crate) async fn record(
     actor: &Actor,
     change: &Change,
 ) -> Result<(), Problem> {
+    let org = org.into();
+    if let Some((person, kind)) = change.told {
+        tale_notices::tell(conn, person, &change.news(org, kind, at)).await?;
+    }
+    enter(conn, at, org, actor, change).await
+}
+
+async fn enter(
+    conn: &mut PgConnection,
+    at: DateTime<Utc>,
+    org: Option<OrgId>,
+    actor: &Actor,
+    change: &Change,
+) -> Result<(), Problem> {
     let entry = AuditEntry {
-        org: org.into(),
+        org,
         actor: actor.clone(),
         action: change.action,
         category: change.category,
@@ -103,7 +135,7 @@ pub(crate) async fn record(
 }
 
 /// Writes a change of a person into the log of every organization of theirs; without any, into the
-/// log of the deployment.
+/// log of the deployment. Whom it concerns is told once, as something about the account.
 pub(crate) async fn in_every_org(
     conn: &mut PgConnection,
     at: DateTime<Utc>,
@@ -111,12 +143,35 @@ pub(crate) async fn in_every_org(
     actor: &Actor,
     change: &Change,
 ) -> Result<(), Problem> {
+    if let Some((told, kind)) = change.told {
+        tale_notices::tell(conn, told, &change.news(None, kind, at)).await?;
+    }
     let orgs = store::members::orgs_of(conn, person).await?;
     if orgs.is_empty() {
-        return record(conn, at, None, actor, change).await;
+        return enter(conn, at, None, actor, change).await;
     }
     for org in orgs {
-        record(conn, at, org, actor, change).await?;
+        enter(conn, at, Some(org), actor, change).await?;
+    }
+    Ok(())
+}
+
+/// Writes that sign-ins to an account are refused for a while; tells its owner, and the owners and admins of their
+/// organizations (LCK-8).
+pub(crate) async fn locked_out(
+    conn: &mut PgConnection,
+    at: DateTime<Utc>,
+    person: UserId,
+    claimed: Claimed,
+) -> Result<(), Problem> {
+    let (Claimed::Plain { email, network } | Claimed::Hashed { email, network }) = claimed.clone();
+    let details = serde_json::json!({ "email": email, "network": network });
+    let change = Change::lockout("auth.locked_out").on("user", person).failed(claimed);
+    in_every_org(conn, at, person, &Actor::System, &change).await?;
+    let news = |org, kind| News { org, kind, details: details.clone(), at };
+    tale_notices::tell(conn, person, &news(None, Kind::SignInBlocked)).await?;
+    for org in store::members::orgs_of(conn, person).await? {
+        tale_notices::tell_admins(conn, org, Some(person), &news(Some(org), Kind::MemberBlocked)).await?;
     }
     Ok(())
 }

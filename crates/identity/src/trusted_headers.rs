@@ -118,7 +118,7 @@ impl Identity {
     /// # Errors
     /// `ORG_FORBIDDEN` without the right.
     pub async fn trusted_headers(&self, caller: &Caller) -> Result<TrustedHeaders, Problem> {
-        caller.require(Capability::OrganizationManage)?;
+        caller.require(Capability::SignInManage)?;
         let mut conn = self.0.db.acquire().await?;
         let settings = settings_of(&mut conn, caller.org).await?;
         let keys = store::trusted_headers::keys(&mut conn, caller.org).await?;
@@ -142,7 +142,7 @@ impl Identity {
     /// # Errors
     /// `ORG_FORBIDDEN` without the right, `INVALID_BODY` for a role that cannot be asserted.
     pub async fn set_trusted_headers(&self, caller: &Caller, enabled: bool, max_role: Role) -> Result<(), Problem> {
-        caller.require(Capability::OrganizationManage)?;
+        caller.require(Capability::SignInManage)?;
         if !assertable(max_role) {
             return Err(Problem::invalid_field(
                 "maxAssertedRole",
@@ -176,7 +176,7 @@ impl Identity {
         name: &str,
         signed_only: bool,
     ) -> Result<CreatedTrustedKey, Problem> {
-        caller.require(Capability::OrganizationManage)?;
+        caller.require(Capability::SignInManage)?;
         let name = fields::short_text("name", name, MAX_NAME_CHARS)?;
         let key = keys::trusted_headers();
         let id = TrustedKeyId::new();
@@ -220,7 +220,7 @@ impl Identity {
         id: TrustedKeyId,
         signed_only: bool,
     ) -> Result<String, Problem> {
-        caller.require(Capability::OrganizationManage)?;
+        caller.require(Capability::SignInManage)?;
         let mut tx = self.begin().await?;
         let set = store::trusted_headers::set_signed_only(&mut tx, caller.org, id, signed_only).await?;
         let (name, before) = set.ok_or_else(no_key)?;
@@ -241,7 +241,7 @@ impl Identity {
     /// # Errors
     /// `ORG_FORBIDDEN` without the right, `TRUSTED_KEY_NOT_FOUND`.
     pub async fn revoke_trusted_key(&self, caller: &Caller, id: TrustedKeyId) -> Result<(), Problem> {
-        caller.require(Capability::OrganizationManage)?;
+        caller.require(Capability::SignInManage)?;
         let mut tx = self.begin().await?;
         let now = self.now();
         let name = store::trusted_headers::revoke(&mut tx, caller.org, id, now).await?.ok_or_else(no_key)?;
@@ -343,7 +343,9 @@ impl Identity {
         store::members::lock(&mut tx, key.org_id).await?;
         let (user, name) = match store::accounts::by_email(&mut tx, email).await? {
             Some(account) => {
-                if !self.moved(&mut tx, key, account.id, role).await? {
+                let change =
+                    Change::members("member.role_changed").with("source", SOURCE).with("key", key.name.as_str());
+                if !self.move_member(&mut tx, key.org_id, account.id, role, change).await? {
                     return Ok(None);
                 }
                 (account.id, account.name)
@@ -353,7 +355,9 @@ impl Identity {
                 let name = assertion.name.as_deref().and_then(|name| fields::person_name(name).ok());
                 let name = name.unwrap_or_else(local);
                 // Somebody who made the account at this moment has no seat here.
-                let Some(user) = self.insert_account(&mut tx, email, &name, None).await? else { return Ok(None) };
+                let Some(user) = self.insert_account(&mut tx, email, &name, None, false).await? else {
+                    return Ok(None);
+                };
                 store::members::insert(&mut tx, key.org_id, user, role, now).await?;
                 let change = Change::members("member.added")
                     .on("member", user)
@@ -377,39 +381,6 @@ impl Identity {
         trail::in_every_org(&mut tx, now, user, &Actor::User { id: user }, &change).await?;
         tx.commit().await?;
         Ok(Some(signed_in))
-    }
-
-    /// Moves a member to `role`; `false` when the person has no enabled seat. Owners, the creator and the
-    /// last admin stay what they are.
-    async fn moved(
-        &self,
-        tx: &mut PgConnection,
-        key: &PresentedRow,
-        user: UserId,
-        role: Role,
-    ) -> Result<bool, Problem> {
-        let Some(member) = store::members::get(tx, key.org_id, user).await? else { return Ok(false) };
-        if member.role == Role::Disabled {
-            return Ok(false);
-        }
-        let fixed = member.role == Role::Owner
-            || member.is_creator
-            || (member.role == Role::Admin
-                && role < Role::Admin
-                && store::members::other_admins(tx, key.org_id, user).await? == 0);
-        if fixed || member.role == role {
-            return Ok(true);
-        }
-        store::members::set_role(tx, key.org_id, user, role).await?;
-        let change = Change::members("member.role_changed")
-            .on("member", user)
-            .named(&member.email)
-            .changed("role", member.role.text(), role.text())
-            .with("source", SOURCE)
-            .with("key", key.name.as_str());
-        trail::record(tx, self.now(), key.org_id, &Actor::System, &change).await?;
-        trail::hint(tx, key.org_id, Topic::Members, None).await?;
-        Ok(true)
     }
 
     /// Writes a refused hand-off into the log of the key's organization, else of the deployment.

@@ -58,7 +58,7 @@ pub(crate) async fn record_as(
         org: Some(org),
         actor,
         action: act.action(),
-        category: "knowledge",
+        category: "data",
         resource_type: "document",
         resource_id: Some(id.to_string()),
         details: serde_json::json!({ "title": title }),

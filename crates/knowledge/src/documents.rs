@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use tale_core::ids::{DocumentId, FileId, UserId};
 use tale_core::limits::MAX_TITLE_CHARS;
 use tale_core::{Code, Problem};
+use tale_governance::policies::Upload;
 use tale_identity::{Caller, Capability};
 
 use crate::Knowledge;
@@ -173,6 +174,9 @@ impl Knowledge {
                     .map_or_else(|| "txt".to_owned(), |text| text.trim().trim_start_matches('.').to_ascii_lowercase());
                 let mime_type =
                     crate::file_type::clean_type(mime_type.as_deref().unwrap_or_default(), &format!("a.{extension}"));
+                let size = text.len() as u64;
+                let policy = self.upload_policy(caller.org).await?;
+                policy.judge(&Upload { extension: &extension, content_type: &mime_type, size })?;
                 let id = DocumentId::new();
                 let new = store::NewDocument {
                     id,
@@ -209,7 +213,7 @@ impl Knowledge {
             ));
         }
         // The store is asked before the transaction: none stays open while it answers.
-        let found = if row.state == "slot" { Some(self.inspect(&row).await?) } else { None };
+        let found = if row.state == "slot" { Some(self.inspect(caller.org, &row).await?) } else { None };
         let mut tx = self.app().begin().await?;
         let locked = files::lock(&mut tx, caller.org, file).await?.ok_or_else(file_not_found)?;
         if let Some((id, active, creator)) = store::holding(&mut tx, caller.org, file).await? {

@@ -60,6 +60,58 @@ pub(crate) fn clean_type(declared: &str, file_name: &str) -> String {
     by_name(file_name).unwrap_or(UNKNOWN_TYPE).to_owned()
 }
 
+/// What the first bytes of a file show it to be, where they are unmistakable; `None` where they fit many types.
+fn sniffed(head: &[u8]) -> Option<&'static str> {
+    const SIGNS: &[(&[u8], &str)] = &[
+        (b"%PDF-", "application/pdf"),
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF8", "image/gif"),
+        (b"OggS", "application/ogg"),
+        (b"ID3", "audio/mpeg"),
+        (b"\x1f\x8b", "application/gzip"),
+        (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+        (b"Rar!", "application/vnd.rar"),
+        (b"\x7fELF", "application/x-executable"),
+        (b"MZ", "application/x-msdownload"),
+        (b"PK\x03\x04", "application/zip"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+        (b"\x1a\x45\xdf\xa3", "video/webm"),
+    ];
+    match head {
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => Some("audio/wav"),
+        [_, _, _, _, b'f', b't', b'y', b'p', ..] => Some("video/mp4"),
+        _ => SIGNS.iter().find(|(sign, _)| head.starts_with(sign)).map(|(_, kind)| *kind),
+    }
+}
+
+/// The media type of a file with these first bytes: the declared one, unless the bytes show another (UPL-1).
+pub(crate) fn real_type<'a>(declared: &'a str, head: &[u8]) -> &'a str {
+    let essence = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    // These always show themselves.
+    let shows = matches!(
+        essence.as_str(),
+        "application/pdf" | "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "application/zip"
+    );
+    let Some(seen) = sniffed(head) else { return if shows && !head.is_empty() { UNKNOWN_TYPE } else { declared } };
+    if shows || essence == UNKNOWN_TYPE {
+        return if essence == seen { declared } else { seen };
+    }
+    // Containers and envelopes of many types: which one it is, only the name says.
+    let family = match seen {
+        "application/zip" | "application/x-ole-storage" => essence.starts_with("application/"),
+        "application/ogg" | "video/webm" | "video/mp4" => {
+            essence.starts_with("audio/") || essence.starts_with("video/")
+        }
+        "audio/mpeg" | "audio/wav" => essence.starts_with("audio/"),
+        // Two letters that texts begin with too.
+        "application/x-msdownload" => essence.starts_with("text/") && head.is_ascii(),
+        _ => essence == seen,
+    };
+    if family { declared } else { seen }
+}
+
 /// The media type that a file's extension stands for.
 fn by_name(file_name: &str) -> Option<&'static str> {
     Some(match tale_extract::extension(file_name)?.as_str() {
@@ -124,6 +176,29 @@ pub(crate) fn is_viewable_image(head: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_claim_that_the_bytes_contradict_is_not_believed() {
+        const OOXML: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+        let cases: &[(&str, &[u8], &str)] = &[
+            ("application/pdf", b"%PDF-1.7", "application/pdf"),
+            ("Image/PNG; a=b", b"%PDF-1.7", "application/pdf"),
+            ("image/png", b"<html>", UNKNOWN_TYPE),
+            ("application/pdf", b"PK\x03\x04", "application/zip"),
+            (OOXML, b"PK\x03\x04", OOXML),
+            (UNKNOWN_TYPE, b"PK\x03\x04", "application/zip"),
+            ("text/plain", b"PK\x03\x04", "application/zip"),
+            ("text/plain", b"MZ\x90\x00\x03", "application/x-msdownload"),
+            ("text/plain", b"MZ is a town in Germany", "text/plain"),
+            ("text/html", b"\x89PNG\r\n\x1a\n", "image/png"),
+            ("audio/webm", b"\x1a\x45\xdf\xa3", "audio/webm"),
+            ("text/csv", b"a,b", "text/csv"),
+            ("image/png", b"", "image/png"),
+        ];
+        for (declared, head, expected) in cases {
+            assert_eq!(real_type(declared, head), *expected, "{declared}");
+        }
+    }
 
     #[test]
     fn names_keep_what_people_write() {

@@ -10,6 +10,7 @@ use tale_core::ids::{FileId, OrgId, ThreadId};
 use tale_core::limits::MAX_UPLOAD_BYTES;
 use tale_core::{Code, Problem};
 use tale_extract::{Class, HEAD_BYTES};
+use tale_governance::policies::Upload;
 use tale_identity::{Caller, Capability};
 
 use crate::Knowledge;
@@ -169,14 +170,22 @@ impl Knowledge {
         }
         file_type::check_admitted(&file_name)?;
         let content_type = file_type::clean_type(&upload.content_type, &file_name);
+        let policy = self.upload_policy(caller.org).await?;
+        policy.judge(&judged(&file_name, &content_type, size))?;
         let key = BlobKey::fresh(&caller.org_slug).map_err(Problem::internal)?;
         let request =
             self.blobs().presign_put(&key, &content_type, size, upload.origin.as_deref(), UPLOAD_VALID).await?;
         let now = self.clock().now();
         let file_id = FileId::new();
-        let mut conn = self.app().acquire().await?;
+        let mut tx = self.app().begin().await?;
+        if let (Some(user), Some(_)) = (caller.user, policy.volume()) {
+            // One after the other, so that two uploads at once do not both take the last room.
+            store::lock_volume(&mut tx, caller.org, user).await?;
+            let stored = store::volume(&mut tx, caller.org, user).await?;
+            policy.judge_volume(stored.saturating_add(size))?;
+        }
         store::insert(
-            &mut conn,
+            &mut tx,
             caller.org,
             &store::NewFile {
                 id: file_id,
@@ -191,6 +200,7 @@ impl Knowledge {
             },
         )
         .await?;
+        tx.commit().await?;
         Ok(UploadSlot { file_id, request })
     }
 
@@ -201,9 +211,9 @@ impl Knowledge {
         row.filter(|row| row.uploaded_by.is_some() && row.uploaded_by == caller.user).ok_or_else(file_not_found)
     }
 
-    /// Looks at the stored bytes of an upload: that they are there, how many, and whether their
-    /// beginning is what the name promises. Nothing is written.
-    pub(crate) async fn inspect(&self, row: &store::FileRow) -> Result<Inspection, Problem> {
+    /// Looks at the stored bytes of an upload: that they are there, how many, whether the organization accepts
+    /// them, and whether their beginning is what the name promises. Nothing is written.
+    pub(crate) async fn inspect(&self, org: OrgId, row: &store::FileRow) -> Result<Inspection, Problem> {
         let key = BlobKey::parse(&row.storage_key).map_err(Problem::internal)?;
         let meta = self.blobs().head(&key).await?.ok_or_else(|| {
             Problem::new(
@@ -227,6 +237,12 @@ impl Knowledge {
             }
             head
         };
+        let policy = self.upload_policy(org).await?;
+        let content_type = file_type::real_type(&row.content_type, &head);
+        policy.judge(&judged(&row.file_name, content_type, meta.size))?;
+        if let (Some(user), Some(_)) = (row.uploaded_by, policy.volume()) {
+            policy.judge_volume(store::volume(&mut *self.app().acquire().await?, org, user).await?)?;
+        }
         Ok(if is_recording(row) { Inspection::of_recording(&head) } else { Inspection::of(&row.file_name, &head) })
     }
 
@@ -319,7 +335,7 @@ impl Knowledge {
         if row.state != "slot" {
             return Ok(attachment_of(&row));
         }
-        let found = self.inspect(&row).await?;
+        let found = self.inspect(caller.org, &row).await?;
         let mut tx = self.app().begin().await?;
         let locked = store::lock(&mut tx, caller.org, row.id).await?.ok_or_else(file_not_found)?;
         if locked.state == "slot" {
@@ -460,6 +476,12 @@ impl Inspection {
         let judged = class.into_kind(file_name).and_then(|kind| tale_extract::check_head(kind, head));
         Self { refusal: judged.err().map(|error| (error.code.as_str(), error.message)), image }
     }
+}
+
+/// A file as a policy judges it.
+fn judged<'a>(file_name: &'a str, content_type: &'a str, size: u64) -> Upload<'a> {
+    let extension = file_name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    Upload { extension, content_type, size }
 }
 
 /// Whether a file is a recording whose text is a transcript: in chats only.

@@ -13,7 +13,7 @@ use tale_jobs::{Job, JobError, Lease};
 use crate::Knowledge;
 use crate::changes::{self, Act};
 use crate::indexing::TEMP_PREFIX;
-use crate::store::{documents, files, transcripts};
+use crate::store::{documents, files, organizations, transcripts};
 
 /// How long a deleted document can be restored.
 pub const TRASH_KEEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -24,7 +24,7 @@ const TEMP_KEEPS: Duration = Duration::from_secs(2 * 60 * 60);
 /// Rows per run and kind.
 const PER_RUN: i64 = 200;
 
-/// Removes what was long enough in the trash, and uploads that nothing holds.
+/// Removes what was long enough in the trash, uploads that nothing holds, and what deleted organizations left.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sweep {}
 
@@ -72,6 +72,7 @@ impl Knowledge {
         let now = self.clock().now();
         let mut swept = Swept::default();
         let mut conn = self.app().acquire().await?;
+        organizations::doom_deleted(&mut conn).await?;
         let purging = documents::start_purge(&mut conn, now - TRASH_KEEPS, PER_RUN).await?;
         drop(conn);
         for document in purging {
@@ -98,6 +99,9 @@ impl Knowledge {
         }
         let mut conn = self.app().acquire().await?;
         transcripts::forget_orphans(&mut conn, now - UNATTACHED_KEEPS, PER_RUN).await?;
+        for org in organizations::remove_deleted(&mut conn).await? {
+            tracing::info!(event = "organization.removed", org.id = %org, "the last data of a deleted organization is gone");
+        }
         drop(conn);
         self.clear_temp_dir().await;
         if swept != Swept::default() {

@@ -240,7 +240,7 @@ impl Knowledge {
             org: Some(caller.org),
             actor: caller.actor(),
             action,
-            category: "organization",
+            category: "admin",
             resource_type: "knowledge_database",
             resource_id: None,
             details,

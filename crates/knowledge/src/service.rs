@@ -10,6 +10,7 @@ use tale_core::clock::SharedClock;
 use tale_core::ids::OrgId;
 use tale_core::{Code, Problem};
 use tale_extract::ExtractProgram;
+use tale_governance::policies::{Policies, UploadPolicy};
 use tale_jobs::WorkerBuilder;
 
 use crate::attachments::UploadSettled;
@@ -64,6 +65,7 @@ struct Inner {
     extract: ExtractProgram,
     upload_settled: OnceLock<Arc<dyn UploadSettled>>,
     transcriber: OnceLock<Arc<dyn Transcriber>>,
+    policies: OnceLock<Policies>,
 }
 
 impl std::fmt::Debug for Knowledge {
@@ -87,6 +89,7 @@ impl Knowledge {
             extract: parts.extract,
             upload_settled: OnceLock::new(),
             transcriber: OnceLock::new(),
+            policies: OnceLock::new(),
         }))
     }
 
@@ -103,6 +106,23 @@ impl Knowledge {
     /// have none.
     pub fn hear_with(&self, transcriber: Arc<dyn Transcriber>) {
         let _ = self.0.transcriber.set(transcriber);
+    }
+
+    /// Plugs in what organizations lay down about uploads. Later calls change nothing; without it, only the
+    /// platform's own limits count.
+    pub fn govern_with(&self, policies: Policies) {
+        let _ = self.0.policies.set(policies);
+    }
+
+    /// What the organization lays down about uploads.
+    ///
+    /// # Errors
+    /// `POLICY_UNREADABLE` while that cannot be read; the database's trouble.
+    pub(crate) async fn upload_policy(&self, org: OrgId) -> Result<Arc<UploadPolicy>, Problem> {
+        match self.0.policies.get() {
+            Some(policies) => Ok(policies.of(org).await?.upload_policy.usable()?.clone()),
+            None => Ok(Arc::default()),
+        }
     }
 
     /// Teaches a worker this room's jobs.

@@ -65,7 +65,7 @@ fn charges(org: OrgId) -> Vec<Charge> {
 
 fn call() -> Estimate {
     let amounts = Amounts { tokens: 1_000, cost_micro_usd: 500, requests: 1 };
-    Estimate { needed: amounts, wanted: amounts, floor: Consumption::default() }
+    Estimate { needed: amounts, wanted: amounts, floor: Consumption::default(), ..Estimate::default() }
 }
 
 const USED: Consumption =

@@ -7,8 +7,7 @@ use bytes::Bytes;
 use futures::stream::BoxStream;
 use secrecy::SecretString;
 use serde_json::json;
-use sqlx::pool::PoolConnection;
-use sqlx::{PgConnection, Postgres};
+use sqlx::PgConnection;
 use tale_core::ids::{CredentialId, OrgId};
 use tale_core::problem::{Code, Problem};
 use tale_governance::policies::{ModelRules, Person};
@@ -159,12 +158,17 @@ impl Models {
         entries.filter(|entry| rules.permits(&entry.provider_slug, &entry.id)).collect()
     }
 
+    /// The chat models that can be called now.
+    fn usable_models<'a>(&'a self, one: &'a Loaded) -> impl Iterator<Item = &'a ModelSpec> + 'a {
+        let demo = one.provider.kind == ProviderKind::Demo;
+        one.models.iter().filter(move |model| {
+            model.serves(Purpose::Chat) && if demo { self.demo_available() } else { one.serving(&model.id).is_some() }
+        })
+    }
+
     fn entries_of<'a>(&'a self, one: &'a Loaded) -> impl Iterator<Item = ModelEntry> + 'a {
         let demo = one.provider.kind == ProviderKind::Demo;
-        let usable = move |model: &&ModelSpec| {
-            model.serves(Purpose::Chat) && if demo { self.demo_available() } else { one.serving(&model.id).is_some() }
-        };
-        one.models.iter().filter(usable).map(move |model| ModelEntry {
+        self.usable_models(one).map(move |model| ModelEntry {
             provider_slug: one.provider.slug.clone(),
             provider_name: one.provider.display_name.clone(),
             id: model.id.clone(),
@@ -193,47 +197,43 @@ impl Models {
         model: &str,
         provider: Option<&str>,
     ) -> Result<ResolvedModel, Problem> {
-        let (mut conn, loaded) = self.load_at_once(org).await?;
-        let serves = |one: &&Loaded| self.entries_of(one).any(|entry| entry.id == model);
-        let one = match provider {
-            Some(slug) => {
-                let one = loaded.iter().find(|one| one.provider.slug == slug && self.entries_of(one).next().is_some()).ok_or_else(|| {
-                    Problem::new(Code::ChatProviderUnknown, "This provider is not available for chat in this organization. Choose a model from the list.")
-                })?;
-                if !serves(&one) {
-                    return Err(Problem::new(
-                        Code::ChatModelNotOnProvider,
-                        format!(
-                            "{} does not offer this model here. Choose a model from the list.",
-                            one.provider.display_name
-                        ),
-                    ));
+        let Some(slug) = provider else {
+            let loaded = self.load_at_once(org).await?;
+            let serves = |one: &&Loaded| self.usable_models(one).any(|spec| spec.id == model);
+            let serving: Vec<&Loaded> = loaded.iter().filter(serves).collect();
+            let permitted: Vec<&Loaded> =
+                serving.iter().filter(|one| rules.permits(&one.provider.slug, model)).copied().collect();
+            return match permitted.as_slice() {
+                [one] => self.resolved(org, one, model).await,
+                [] if serving.is_empty() => Err(unknown()),
+                [] => Err(forbidden(model)),
+                several => {
+                    let slugs: Vec<&str> = several.iter().map(|one| one.provider.slug.as_str()).collect();
+                    Err(Problem::new(
+                        Code::ChatModelAmbiguous,
+                        "Several providers offer this model. Name the provider, too.",
+                    )
+                    .with_data(json!({ "providers": slugs })))
                 }
-                if !rules.permits(slug, model) {
-                    return Err(forbidden(model));
-                }
-                one
-            }
-            None => {
-                let serving: Vec<&Loaded> = loaded.iter().filter(serves).collect();
-                let permitted: Vec<&Loaded> =
-                    serving.iter().filter(|one| rules.permits(&one.provider.slug, model)).copied().collect();
-                match permitted.as_slice() {
-                    [one] => *one,
-                    [] if serving.is_empty() => return Err(unknown()),
-                    [] => return Err(forbidden(model)),
-                    several => {
-                        let slugs: Vec<&str> = several.iter().map(|one| one.provider.slug.as_str()).collect();
-                        return Err(Problem::new(
-                            Code::ChatModelAmbiguous,
-                            "Several providers offer this model. Name the provider, too.",
-                        )
-                        .with_data(json!({ "providers": slugs })));
-                    }
-                }
-            }
+            };
         };
-        self.resolved(&mut conn, org, one, model).await
+        let one = self.provider_now(org, slug).await?;
+        let one = one.filter(|one| self.usable_models(one).next().is_some()).ok_or_else(|| {
+            Problem::new(
+                Code::ChatProviderUnknown,
+                "This provider is not available for chat in this organization. Choose a model from the list.",
+            )
+        })?;
+        if !self.usable_models(&one).any(|spec| spec.id == model) {
+            return Err(Problem::new(
+                Code::ChatModelNotOnProvider,
+                format!("{} does not offer this model here. Choose a model from the list.", one.provider.display_name),
+            ));
+        }
+        if !rules.permits(slug, model) {
+            return Err(forbidden(model));
+        }
+        self.resolved(org, &one, model).await
     }
 
     /// The model for a message whose sender picked none (CHT-36, MOD-59), ready to be called: the first
@@ -248,9 +248,9 @@ impl Models {
         rules: &ModelRules,
         input: &AutoInput,
     ) -> Result<ResolvedModel, Problem> {
-        let (mut conn, loaded) = self.load_at_once(org).await?;
+        let loaded = self.load_at_once(org).await?;
         let entries = self.permitted(&loaded, rules);
-        if entries.is_empty() && loaded.iter().any(|one| self.entries_of(one).next().is_some()) {
+        if entries.is_empty() && loaded.iter().any(|one| self.usable_models(one).next().is_some()) {
             return Err(Problem::new(
                 Code::ChatModelForbidden,
                 "The policy `model_access` of your organization leaves you no model. Ask an administrator to permit one.",
@@ -276,19 +276,29 @@ impl Models {
             ),
         })?;
         let one = loaded.iter().find(|one| one.provider.slug == pick.provider_slug).ok_or_else(unknown)?;
-        self.resolved(&mut conn, org, one, &pick.id).await
+        self.resolved(org, one, &pick.id).await
     }
 
-    async fn resolved(
+    async fn resolved(&self, org: OrgId, one: &Loaded, model: &str) -> Result<ResolvedModel, Problem> {
+        self.resolved_by(org, one, model, one.serving(model)).await
+    }
+
+    /// The model with the credential that calls it.
+    pub(crate) async fn resolved_by(
         &self,
-        conn: &mut PgConnection,
         org: OrgId,
         one: &Loaded,
         model: &str,
+        credential: Option<&Credential>,
     ) -> Result<ResolvedModel, Problem> {
         let spec = one.models.iter().find(|spec| spec.id == model).ok_or_else(unknown)?;
-        let credential = one.serving(model);
-        let target = self.target(conn, org, &one.provider, credential).await?;
+        let target = match self.target_at_hand(&one.provider, credential)? {
+            Some(target) => target,
+            None => {
+                let mut conn = self.inner.pool.acquire().await?;
+                self.target(&mut conn, org, &one.provider, credential).await?
+            }
+        };
         Ok(ResolvedModel {
             provider_slug: one.provider.slug.clone(),
             provider_name: one.provider.display_name.clone(),
@@ -330,7 +340,20 @@ impl Models {
         beta: Option<&str>,
         wait: Duration,
     ) -> Result<Relayed, ModelError> {
-        self.inner.wire.relay(&model.target, body, beta, wait).await
+        self.inner.wire.relay(&model.target, model.facts.tool_api, body, beta, wait).await
+    }
+
+    /// Has `model`'s provider count the tokens of a prompt. See [`crate::wire::WireClient::count_tokens`].
+    ///
+    /// # Errors
+    /// A [`ModelError`] when the provider refuses or cannot be reached.
+    pub async fn count_tokens(
+        &self,
+        model: &ResolvedModel,
+        body: Bytes,
+        beta: Option<&str>,
+    ) -> Result<Option<u64>, ModelError> {
+        self.inner.wire.count_tokens(&model.target, body, beta).await
     }
 
     /// Everything that decides about availability: custom providers first (the demo before the
@@ -342,11 +365,28 @@ impl Models {
     }
 
     /// [`Models::load`] with both reads at once, on two connections, because they precede the first token.
-    async fn load_at_once(&self, org: OrgId) -> Result<(PoolConnection<Postgres>, Vec<Loaded>), Problem> {
+    pub(crate) async fn load_at_once(&self, org: OrgId) -> Result<Vec<Loaded>, Problem> {
         let (credentials, own) = tokio::try_join!(self.credentials_of(org), self.providers_of(org))?;
         let mut conn = self.inner.pool.acquire().await?;
-        let loaded = self.assemble(&mut conn, org, credentials, own).await?;
-        Ok((conn, loaded))
+        Ok(self.assemble(&mut conn, org, credentials, own).await?)
+    }
+
+    /// One provider with what decides about its availability, as it is now or was a moment ago.
+    pub(crate) async fn provider_now(&self, org: OrgId, slug: &str) -> Result<Option<Arc<Loaded>>, Problem> {
+        let now = self.inner.clock.now();
+        if let Some(held) = self.inner.recent.get(org, slug, now) {
+            return Ok(Some(held));
+        }
+        let ticket = self.inner.recent.ticket(now);
+        let (credentials, own) = tokio::try_join!(
+            async { store::credentials::of_provider(&mut *self.inner.pool.acquire().await?, org, slug).await },
+            async { store::providers::get(&mut *self.inner.pool.acquire().await?, org, slug).await },
+        )?;
+        let mut conn = self.inner.pool.acquire().await?;
+        let loaded = self.assemble(&mut conn, org, credentials, own.into_iter().collect()).await?;
+        let Some(loaded) = loaded.into_iter().next().map(Arc::new) else { return Ok(None) };
+        self.inner.recent.put(org, ticket, loaded.clone());
+        Ok(Some(loaded))
     }
 
     async fn credentials_of(&self, org: OrgId) -> Result<Vec<Credential>, sqlx::Error> {
@@ -392,6 +432,9 @@ impl Models {
         credentials: &[Credential],
         revision: Option<i64>,
     ) -> Result<Arc<Vec<ModelSpec>>, sqlx::Error> {
+        if provider.unreadable.is_some() {
+            return Ok(Arc::default());
+        }
         if !provider.models.is_empty() {
             return Ok(Arc::new(provider.models.clone()));
         }
@@ -449,6 +492,40 @@ impl Models {
         provider: &Provider,
         credential: Option<&Credential>,
     ) -> Result<Target, Problem> {
+        let sealed = match credential.filter(|credential| credential.auth_method == AuthMethod::ApiKey) {
+            Some(credential) => Some(self.sealed(conn, org, credential).await?),
+            None => None,
+        };
+        self.target_with(provider, credential, sealed.as_deref())
+    }
+
+    /// The same without asking the database; `None` when its encrypted key is not held.
+    fn target_at_hand(&self, provider: &Provider, credential: Option<&Credential>) -> Result<Option<Target>, Problem> {
+        let sealed = match credential.filter(|credential| credential.auth_method == AuthMethod::ApiKey) {
+            Some(credential) => match self.sealed_at_hand(credential) {
+                Some(sealed) => Some(sealed),
+                None => return Ok(None),
+            },
+            None => None,
+        };
+        self.target_with(provider, credential, sealed.as_deref()).map(Some)
+    }
+
+    fn target_with(
+        &self,
+        provider: &Provider,
+        credential: Option<&Credential>,
+        sealed: Option<&str>,
+    ) -> Result<Target, Problem> {
+        if let Some(reason) = &provider.unreadable {
+            return Err(Problem::new(
+                Code::ProviderUnknown,
+                format!(
+                    "The definition of {} cannot be read, so it is not called: {reason}. Whoever manages the providers mends its file or saves it anew under Settings > AI providers.",
+                    provider.display_name
+                ),
+            ));
+        }
         let demo = provider.kind == ProviderKind::Demo;
         let base = if demo {
             self.inner.wire.demo_base().cloned()
@@ -462,7 +539,7 @@ impl Models {
             )
         })?;
         let secret = match credential {
-            Some(credential) => self.secret_of(conn, org, credential).await?,
+            Some(credential) => self.secret_of(credential, sealed)?,
             None => None,
         };
         Ok(Target { format: provider.api_format, dialect: provider.wire_dialect, base, secret, demo })
@@ -476,15 +553,7 @@ impl Models {
         org: OrgId,
         credential: &Credential,
     ) -> Result<Arc<str>, sqlx::Error> {
-        let held = self
-            .inner
-            .sealed_keys
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&credential.id)
-            .filter(|held| held.version == credential.version)
-            .map(|held| held.sealed.clone());
-        if let Some(sealed) = held {
+        if let Some(sealed) = self.sealed_at_hand(credential) {
             return Ok(sealed);
         }
         let Some((version, sealed)) = store::credentials::sealed_secret(conn, org, credential.id).await? else {
@@ -499,12 +568,13 @@ impl Models {
         Ok(sealed)
     }
 
-    async fn secret_of(
-        &self,
-        conn: &mut PgConnection,
-        org: OrgId,
-        credential: &Credential,
-    ) -> Result<Option<SecretString>, Problem> {
+    fn sealed_at_hand(&self, credential: &Credential) -> Option<Arc<str>> {
+        let cache = self.inner.sealed_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = cache.get(&credential.id).filter(|held| held.version == credential.version)?;
+        Some(held.sealed.clone())
+    }
+
+    fn secret_of(&self, credential: &Credential, sealed: Option<&str>) -> Result<Option<SecretString>, Problem> {
         match credential.auth_method {
             AuthMethod::None => Ok(None),
             AuthMethod::Env => {
@@ -518,8 +588,8 @@ impl Models {
                 })
             }
             AuthMethod::ApiKey => {
-                let sealed = self.sealed(conn, org, credential).await?;
-                let key = self.inner.cipher.open(&secret_context(credential.id), &sealed).map_err(|error| {
+                let sealed = sealed.unwrap_or_default();
+                let key = self.inner.cipher.open(&secret_context(credential.id), sealed).map_err(|error| {
                     Problem::new(
                         Code::CredentialSecretInvalid,
                         "The stored API key can no longer be decrypted, because ENCRYPTION_SECRET_HEX has changed. Enter the key again on the providers page.",

@@ -2,7 +2,7 @@
 //!
 //! The last good list stays in `app.provider_catalogs` with its time, so a provider that is down
 //! takes no model away; the reason of the last failure stands beside it. A list is read again on
-//! demand, and in the background when it is used and older than [`MAX_AGE`].
+//! demand, and in the background when it is used and older than [`MAX_AGE`], unless the policy `model_sync` is off.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -225,7 +225,8 @@ impl Models {
                 Err(problem)
             }
         };
-        tale_db::hints::notify(&mut conn, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Providers)).await?;
+        self.inner.recent.forget(org);
+        crate::recent::announce(&mut conn, org).await?;
         counted
     }
 
@@ -262,7 +263,13 @@ impl Models {
             return;
         }
         let (models, provider, credential) = (self.clone(), provider.clone(), credential.clone());
-        tokio::spawn(async move { models.refresh_quietly(org, &provider, &credential).await });
+        tokio::spawn(async move {
+            let policies = models.inner.policies.of(org).await;
+            let wanted = policies.is_ok_and(|of| of.model_sync.usable().is_ok_and(|sync| sync.auto_sync_enabled));
+            if wanted {
+                models.refresh_quietly(org, &provider, &credential).await;
+            }
+        });
     }
 }
 

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 use tale_core::Actor;
@@ -16,7 +17,8 @@ use crate::secret::{checked_env_name, checked_key, masked};
 use crate::{Models, catalog, changed, store};
 
 /// Where the key of a credential comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum AuthMethod {
     /// A stored key.
     ApiKey,
@@ -145,7 +147,7 @@ impl Models {
             self.delete_credential_in(&mut tx, org, actor, keyless).await?;
         }
         let credential = self.insert_credential(&mut tx, org, actor, &provider, new).await?;
-        tx.commit().await?;
+        self.commit(tx, org).await?;
         if provider.catalog_source.is_live() && provider.models.is_empty() && credential.enabled {
             self.refresh_quietly(org, &provider, &credential).await;
         }
@@ -165,6 +167,11 @@ impl Models {
             return Err(Problem::invalid_field("slug", "names the demo model, which takes no credential"));
         }
         let name = readable_name("name", &new.name).map_err(|issue| Problem::invalid_body(vec![issue]))?;
+        if new.auth_method != AuthMethod::None && !provider.auth.contains(&new.auth_method) {
+            let allowed: Vec<&str> = provider.auth.iter().map(|method| method.text()).collect();
+            let why = format!("must be one of {} for this provider, says its definition", allowed.join(", "));
+            return Err(Problem::invalid_field("authMethod", &why));
+        }
         let id = CredentialId::new();
         let (sealed, masked, secret_env) = match new.auth_method {
             AuthMethod::ApiKey => {
@@ -202,6 +209,9 @@ impl Models {
             version: 1,
             updated_at: now,
         };
+        if store::subscriptions::name_taken(conn, org, &credential.name).await? {
+            return Err(name_exists(&credential.name));
+        }
         store::credentials::insert(conn, org, &credential, sealed.as_deref(), now)
             .await
             .map_err(|error| name_taken(error, &credential.name))?;
@@ -227,7 +237,7 @@ impl Models {
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
         let credential = self.change_credential_in(&mut tx, org, actor, id, change).await?;
-        tx.commit().await?;
+        self.commit(tx, org).await?;
         Ok(credential)
     }
 
@@ -249,6 +259,9 @@ impl Models {
         let mut sealed = None;
         if let Some(name) = change.name {
             after.name = readable_name("name", &name).map_err(|issue| Problem::invalid_body(vec![issue]))?;
+            if store::subscriptions::name_taken(conn, org, &after.name).await? {
+                return Err(name_exists(&after.name));
+            }
             fields.push("name");
         }
         if let Some(key) = change.api_key {
@@ -267,6 +280,14 @@ impl Models {
         if let Some(endpoint) = change.endpoint {
             after.endpoint = self.checked_endpoint(&provider, endpoint.as_deref())?;
             fields.push("endpoint");
+            let origin =
+                |credential: &Credential| credential.endpoint.as_ref().or(provider.base_url.as_ref()).map(Url::origin);
+            if sealed.is_none() && before.auth_method == AuthMethod::ApiKey && origin(&before) != origin(&after) {
+                return Err(Problem::new(
+                    Code::CredentialSecretInvalid,
+                    "The stored key belongs to another address. Enter the key of the new one.",
+                ));
+            }
         }
         if let Some(allowlist) = change.model_allowlist {
             after.model_allowlist = checked_allowlist(allowlist)?;
@@ -309,7 +330,23 @@ impl Models {
         Ok(after)
     }
 
-    /// Deletes a credential.
+    /// Deletes a credential and, when it was the last one of a custom provider, the provider as well (MOD-30). Whether
+    /// that went is the inner result; the credential is gone either way.
+    ///
+    /// # Errors
+    /// As [`Models::delete_credential`]; within, as [`Models::delete_provider`].
+    pub async fn delete_credential_and_provider(
+        &self,
+        org: OrgId,
+        actor: &Actor,
+        id: CredentialId,
+        version: i64,
+    ) -> Result<Result<bool, Problem>, Problem> {
+        let slug = self.delete_credential(org, actor, id, version).await?;
+        Ok(self.retire_provider(org, actor, &slug).await)
+    }
+
+    /// Deletes a credential. Returns its provider.
     ///
     /// # Errors
     /// `CREDENTIAL_NOT_FOUND`, `CREDENTIAL_VERSION_CONFLICT`, `CREDENTIAL_IN_USE` (MOD-29).
@@ -319,7 +356,7 @@ impl Models {
         actor: &Actor,
         id: CredentialId,
         version: i64,
-    ) -> Result<(), Problem> {
+    ) -> Result<String, Problem> {
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
         let credential = store::credentials::get(&mut tx, org, id).await?.ok_or_else(not_found)?;
@@ -328,8 +365,8 @@ impl Models {
         }
         self.still_embeds(&mut tx, org, &credential, None).await?;
         self.delete_credential_in(&mut tx, org, actor, &credential).await?;
-        tx.commit().await?;
-        Ok(())
+        self.commit(tx, org).await?;
+        Ok(credential.provider_slug)
     }
 
     pub(crate) async fn delete_credential_in(
@@ -429,14 +466,14 @@ pub(crate) fn provider_unknown() -> Problem {
     )
 }
 
-fn not_found() -> Problem {
+pub(crate) fn not_found() -> Problem {
     Problem::new(
         Code::CredentialNotFound,
         "There is no such credential in this organization. Reload the page to see the current list.",
     )
 }
 
-fn version_conflict() -> Problem {
+pub(crate) fn version_conflict() -> Problem {
     Problem::new(
         Code::CredentialVersionConflict,
         "The credential was changed in the meantime, so nothing was saved. Reload it and try again.",
@@ -444,16 +481,17 @@ fn version_conflict() -> Problem {
 }
 
 fn name_taken(error: sqlx::Error, name: &str) -> Problem {
-    if store::violates(&error, "credentials_name_key") {
-        return Problem::new(
-            Code::CredentialNameTaken,
-            format!("A credential named \u{201c}{name}\u{201d} exists already. Choose another name."),
-        );
-    }
-    error.into()
+    if store::violates(&error, "credentials_name_key") { name_exists(name) } else { error.into() }
 }
 
-fn checked_allowlist(list: Vec<String>) -> Result<Vec<String>, Problem> {
+pub(crate) fn name_exists(name: &str) -> Problem {
+    Problem::new(
+        Code::CredentialNameTaken,
+        format!("A credential named \u{201c}{name}\u{201d} exists already. Choose another name."),
+    )
+}
+
+pub(crate) fn checked_allowlist(list: Vec<String>) -> Result<Vec<String>, Problem> {
     if list.len() > MAX_MODELS {
         return Err(Problem::invalid_field("modelAllowlist", "must list at most 2000 models"));
     }

@@ -7,6 +7,7 @@ use tale_core::net::{HostPolicy, check_entered, invalid_url};
 use tale_core::problem::{Issue, Problem};
 use url::Url;
 
+use crate::credentials::AuthMethod;
 use crate::extra_body::ExtraBody;
 use crate::wire::{ApiFormat, ListedKind, ListedModel, ThinkingStyle, ToolApi, WireDialect};
 
@@ -163,11 +164,13 @@ pub struct ModelSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// The context window in tokens.
+    #[serde(default = "default_context_window")]
     pub context_window: u32,
     /// The largest answer in tokens, when known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     /// What it is for.
+    #[serde(default = "chat_only")]
     pub purposes: Vec<Purpose>,
     /// What it can do.
     #[serde(default)]
@@ -214,7 +217,7 @@ impl ModelSpec {
             display_name: None,
             context_window: DEFAULT_CONTEXT_WINDOW,
             max_output_tokens: None,
-            purposes: vec![Purpose::Chat],
+            purposes: chat_only(),
             capabilities: Capabilities { tools: true, vision: false, reasoning: false },
             dimensions: None,
             pricing: None,
@@ -310,9 +313,36 @@ pub struct Provider {
     /// Fields added to the body of each request (MOD-76).
     #[serde(default, skip_serializing_if = "ExtraBody::is_empty")]
     pub extra_body: ExtraBody,
+    /// Which agent runtime uses subscriptions of its plans. Shipped definitions only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription: Option<SubscriptionRuntime>,
+    /// How credentials may hold their key. A custom provider may also be called without one.
+    #[serde(default = "direct_methods")]
+    pub auth: Vec<AuthMethod>,
+    /// Why the file of a custom definition cannot be used, if it cannot; none of its models is called then (MOD-2).
+    #[serde(skip)]
+    pub unreadable: Option<String>,
     /// Grows with every change; 1 for shipped definitions.
     #[serde(default = "first_version")]
     pub version: i64,
+}
+
+/// The agent runtime that a provider's subscriptions are bound to (MOD-38, MOD-39).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SubscriptionRuntime {
+    /// The runtime.
+    pub harness: String,
+    /// Its readable name.
+    pub label: String,
+    /// The variables that it reads a token from, the usual one first.
+    pub target_env_vars: Vec<String>,
+    /// Whether it needs the vendor's id of the account beside the token.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub needs_account_id: bool,
+    /// Whether plans serve only a part of the models, which must then be listed (MOD-41).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub needs_models: bool,
 }
 
 /// Where the address of a provider stands when not in the definition.
@@ -325,6 +355,19 @@ pub enum EndpointMode {
 
 fn shipped() -> ProviderKind {
     ProviderKind::Shipped
+}
+
+fn default_context_window() -> u32 {
+    DEFAULT_CONTEXT_WINDOW
+}
+
+fn chat_only() -> Vec<Purpose> {
+    vec![Purpose::Chat]
+}
+
+/// A stored key, or a variable.
+pub(crate) fn direct_methods() -> Vec<AuthMethod> {
+    vec![AuthMethod::ApiKey, AuthMethod::Env]
 }
 
 fn first_version() -> i64 {

@@ -374,7 +374,7 @@ impl Models {
             let batch = batch_of(&texts[vectors.len()..], learned.cap.unwrap_or(MAX_TEXTS));
             let estimate = estimated_tokens(&batch);
             let hold = self.inner.ledger.hold(&charge, price.whole(estimate, 0, 1)).await?;
-            hold.progress(price.consumption(estimate, 0, 0));
+            hold.progress(price.consumption(estimate, 0, 0), 0);
             let answered = self.inner.wire.embed(&target, &config.model, &batch, send_width, &extra).await;
             let outcome = match &answered {
                 Ok(answer) => match answer.tokens {

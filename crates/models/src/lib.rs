@@ -1,15 +1,18 @@
 //! Models: which ones an organization has, and how they are called.
 //!
 //! - [`catalog`]: the shipped providers, as data.
-//! - [`definition`]: what a provider definition is. **Decision**: custom definitions live in the
-//!   application database (`app.providers`), not in files of a configuration volume (the "Better"
-//!   of DCF-234): a save is one transaction with its credential, its audit entry and its history
-//!   row, every replica sees it at once, and no shared volume is needed.
+//! - [`definition`]: what a provider definition is.
+//! - [`files`]: the file of each custom definition. **Decision**: the application database
+//!   (`app.providers`) coordinates, so that a save is one transaction with its credential, its audit
+//!   entry and its history row and every replica sees it at once; what somebody writes into a file is
+//!   taken over from there.
+//! - [`history`]: earlier states of definitions.
 //! - [`providers`], [`credentials`]: changing them. Every change carries the version it started
 //!   from, is audited without values, and tells open browsers.
 //! - [`catalogs`]: the lists of models that are read from providers, and how they stay fresh.
 //! - [`probe`]: reading an endpoint that is not saved yet, and the Test button.
 //! - [`available`]: which chat models can be used now, and how one is called.
+//! - [`named`]: models that somebody was given by name and credential.
 //! - [`auto`]: the automatic choice of a model.
 //! - [`embedding`]: the organization's embedding model and the vectors it makes.
 //! - [`transcription`]: the organization's transcription model and the text of recordings.
@@ -19,9 +22,10 @@
 //! Rights are checked by the caller; functions here take the organization and the actor. Keys are
 //! encrypted for their row and opened only for the request that needs them.
 //!
-//! Cost of the hot path: starting an answer reads an organization's definitions and credentials
-//! (two indexed statements at once, tens of rows) and opens one key; a running answer holds one
-//! connection and the buffers bounded by [`wire::WireLimits`].
+//! Cost of the hot path: starting an answer of a named provider opens one key and reads nothing while the
+//! provider was used within seconds ([`recent`]), else its definition and credentials (two indexed
+//! statements at once); a running answer holds one connection and the buffers bounded by
+//! [`wire::WireLimits`].
 
 pub mod auto;
 pub mod available;
@@ -31,13 +35,18 @@ pub mod credentials;
 pub mod definition;
 pub mod embedding;
 mod extra_body;
+pub mod files;
+pub mod history;
 pub mod ledger;
 pub mod metrics;
+pub mod named;
 pub mod probe;
 pub mod providers;
+mod recent;
 pub mod rotation;
 mod secret;
 mod store;
+mod subscriptions;
 pub mod transcription;
 pub mod wire;
 
@@ -51,22 +60,30 @@ use tale_core::crypto::FieldCipher;
 use tale_core::ids::{CredentialId, OrgId};
 use tale_core::net::HostPolicy;
 use tale_core::problem::Problem;
-use tale_db::hints::{self, Hint, Topic};
 use tale_env::EnvSource;
 use tale_governance::audit::{self, AuditEntry};
 use tale_governance::policies::Policies;
+use tale_orgfiles::ConfigStore;
 use url::Url;
 
 pub use available::{ModelEntry, ResolvedModel};
 pub use catalogs::{CatalogCheck, CatalogRefresh};
 pub use credentials::{AuthMethod, Credential, CredentialChange, NewCredential};
 pub use definition::{
-    Capabilities, CatalogSource, EmbeddingSupport, ModelSpec, Pricing, Provider, ProviderKind, Purpose, Tier,
+    Capabilities, CatalogSource, EmbeddingSupport, ModelSpec, Pricing, Provider, ProviderKind, Purpose,
+    SubscriptionRuntime, Tier,
 };
 pub use embedding::{EmbedError, EmbedPurpose, EmbeddingCandidate, EmbeddingChanged, EmbeddingConfig};
 pub use extra_body::ExtraBody;
+pub use files::{SeenFiles, UnusableFile};
+pub use history::PastProvider;
+pub use named::ModelReference;
 pub use probe::{DiscoverRequest, TestOutcome};
 pub use providers::{CatalogState, NewProvider, ProviderChange, ProviderView};
+pub use subscriptions::{
+    Broker, BrokerAuth, BrokerAuthMethod, BrokerMethod, BrokerTest, Excluded, NewSubscription, ResponseMapping,
+    SelectedToken, Selection, Subscription, SubscriptionChange,
+};
 pub use transcription::{TranscribeError, TranscriptionModel, TranscriptionPin, TranscriptionState};
 pub use wire::{
     ApiFormat, ChatMessage, ChatRequest, Effort, FinishReason, ModelError, ModelErrorCode, ReasoningBlock, StreamEvent,
@@ -92,6 +109,8 @@ pub struct ModelsConfig {
     pub limits: WireLimits,
     /// What administrators laid down about models.
     pub policies: Policies,
+    /// Where the files of custom definitions are.
+    pub files: ConfigStore,
 }
 
 /// The models room's service. Cheap to clone; clones share their connections and caches.
@@ -112,7 +131,9 @@ struct Inner {
     live_catalogs: Mutex<HashMap<(OrgId, String), available::CachedCatalog>>,
     catalog_attempts: catalogs::Attempts,
     sealed_keys: Mutex<HashMap<CredentialId, available::SealedKey>>,
+    recent: recent::Recent,
     policies: Policies,
+    files: ConfigStore,
 }
 
 impl std::fmt::Debug for Models {
@@ -144,7 +165,9 @@ impl Models {
                 live_catalogs: Mutex::new(HashMap::new()),
                 catalog_attempts: catalogs::Attempts::default(),
                 sealed_keys: Mutex::new(HashMap::new()),
+                recent: recent::Recent::default(),
                 policies: config.policies,
+                files: config.files,
             }),
         })
     }
@@ -183,13 +206,12 @@ async fn changed(
         org: Some(org),
         actor: actor.clone(),
         action,
-        category: "models",
+        category: "provider",
         resource_type,
         resource_id: Some(resource_id),
         details,
         at: clock.now(),
     };
     audit::record(conn, &entry).await?;
-    hints::notify(conn, &Hint::new(org, Topic::Providers)).await?;
-    Ok(())
+    recent::announce(conn, org).await
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
+use tale_core::Actor;
 use tale_core::ids::{CredentialId, OrgId};
 use tale_core::problem::{Code, Problem};
 use tokio_util::sync::CancellationToken;
@@ -14,6 +15,7 @@ use crate::available::facts_of;
 use crate::credentials::provider_unknown;
 use crate::definition::{ModelSpec, ProviderKind, Purpose, base_url};
 use crate::extra_body::ExtraBody;
+use crate::ledger::{Charge, Outcome, Price, source};
 use crate::secret::checked_key;
 use crate::wire::{
     ApiFormat, ChatMessage, ChatRequest, EmbeddingRefusal, ModelError, ModelErrorCode, ModelFacts, StreamEvent, Target,
@@ -25,6 +27,8 @@ use crate::{Models, catalog};
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Largest answer to a test, in tokens.
 const TEST_TOKENS: u32 = 64;
+/// What a test's question counts for, in tokens.
+const TEST_PROMPT_TOKENS: u64 = 32;
 /// Most of a test's answer that is shown, in characters.
 const TEST_REPLY_CHARS: usize = 400;
 
@@ -50,6 +54,9 @@ pub struct TestOutcome {
     pub result: Result<String, ModelError>,
 }
 
+/// What a test gave: words to show, and the tokens of question and answer when the provider told them.
+type Tested = (String, Option<(u64, u64)>);
+
 impl Models {
     /// Reads the models of an endpoint without saving anything. No stored key is used, so that a
     /// typed address cannot be handed one.
@@ -68,14 +75,16 @@ impl Models {
         Ok(listed.into_iter().filter_map(ModelSpec::from_listed).collect())
     }
 
-    /// Makes one tiny real call and returns what came back, or the vendor's own error.
+    /// Makes one tiny real call, charged to `payer` like every call, and returns what came back, or the vendor's
+    /// own error.
     ///
     /// # Errors
-    /// `PROVIDER_UNKNOWN`, `CREDENTIAL_NOT_FOUND`, `CHAT_MODEL_UNKNOWN`, `CREDENTIAL_ENV_MISSING`:
-    /// what prevents a call. What the provider refuses stands in the outcome.
+    /// `PROVIDER_UNKNOWN`, `CREDENTIAL_NOT_FOUND`, `CHAT_MODEL_UNKNOWN`, `CREDENTIAL_ENV_MISSING`,
+    /// `BUDGET_EXCEEDED`: what prevents a call. What the provider refuses stands in the outcome.
     pub async fn test_provider(
         &self,
         org: OrgId,
+        payer: &Actor,
         slug: &str,
         model: Option<&str>,
         credential: Option<CredentialId>,
@@ -114,49 +123,65 @@ impl Models {
         let target = self.target(&mut conn, org, &one.provider, credential).await?;
         drop(conn);
         let facts = facts_of(&one.provider, &spec);
+        if spec.serves(Purpose::Transcription) && !spec.serves(Purpose::Chat) {
+            let why = "A transcription model is tried by attaching a recording to a chat.";
+            let result = Err(ModelError::new(ModelErrorCode::Generic, why));
+            return Ok(TestOutcome { model: spec.id, latency: Duration::ZERO, result });
+        }
+        let chat = spec.serves(Purpose::Chat);
+        let price = Price::of(spec.pricing.as_ref());
+        let output = if chat { u64::from(TEST_TOKENS) } else { 0 };
+        let charge = Charge::of(org, payer, source::PROVIDER_TEST, slug, &spec.id);
+        let hold = self.inner.ledger.hold(&charge, price.whole(TEST_PROMPT_TOKENS, output, 1)).await?;
+        hold.progress(price.consumption(TEST_PROMPT_TOKENS, 0, 0), 0);
         let started = Instant::now();
         let call = async {
-            if spec.serves(Purpose::Transcription) && !spec.serves(Purpose::Chat) {
-                Err(ModelError::new(
-                    ModelErrorCode::Generic,
-                    "A transcription model is tried by attaching a recording to a chat.",
-                ))
-            } else if spec.serves(Purpose::Chat) {
+            if chat {
                 self.test_chat(&target, &facts).await
             } else {
                 self.test_embedding(&target, &spec, &facts.extra_body).await
             }
         };
-        let result = match tokio::time::timeout(TEST_TIMEOUT, call).await {
-            Ok(result) => result,
-            Err(_) => Err(ModelError::new(
-                ModelErrorCode::ProviderError,
-                format!("The provider did not answer within {} seconds.", TEST_TIMEOUT.as_secs()),
-            )),
+        let tested = tokio::time::timeout(TEST_TIMEOUT, call).await.unwrap_or_else(|_| {
+            let why = format!("The provider did not answer within {} seconds.", TEST_TIMEOUT.as_secs());
+            Err(ModelError::new(ModelErrorCode::ProviderError, why))
+        });
+        let latency = started.elapsed();
+        let outcome = match &tested {
+            Ok((_, Some((input, output)))) => Outcome::Known(price.consumption(*input, 0, *output)),
+            Err(error) if error.before_work() => Outcome::Released,
+            Ok((_, None)) | Err(_) => Outcome::Floor(price.consumption(TEST_PROMPT_TOKENS, 0, 0)),
         };
-        Ok(TestOutcome { model: spec.id, latency: started.elapsed(), result })
+        self.inner.ledger.settle(hold, outcome).await;
+        let result = tested.map(|(reply, _)| reply);
+        Ok(TestOutcome { model: spec.id, latency, result })
     }
 
-    async fn test_chat(&self, target: &Target, facts: &ModelFacts) -> Result<String, ModelError> {
+    async fn test_chat(&self, target: &Target, facts: &ModelFacts) -> Result<Tested, ModelError> {
         let request = ChatRequest {
             messages: vec![ChatMessage::user("Reply with the single word OK.")],
             max_output_tokens: Some(TEST_TOKENS),
             ..ChatRequest::default()
         };
         let mut stream = self.inner.wire.chat(target, facts, &request, CancellationToken::new()).await?;
-        let mut reply = String::new();
+        let (mut reply, mut used) = (String::new(), None);
         while let Some(event) = stream.next().await {
-            if let StreamEvent::Text(text) = event? {
-                reply.push_str(&text);
+            match event? {
+                StreamEvent::Text(text) => reply.push_str(&text),
+                StreamEvent::Usage(usage) => used = Some((usage.input_tokens, usage.output_tokens)),
+                _ => {}
             }
         }
-        Ok(reply.trim().chars().take(TEST_REPLY_CHARS).collect())
+        Ok((reply.trim().chars().take(TEST_REPLY_CHARS).collect(), used))
     }
 
-    async fn test_embedding(&self, target: &Target, spec: &ModelSpec, extra: &ExtraBody) -> Result<String, ModelError> {
+    async fn test_embedding(&self, target: &Target, spec: &ModelSpec, extra: &ExtraBody) -> Result<Tested, ModelError> {
         let dimensions = spec.dimensions.filter(|_| spec.shortens);
         match self.inner.wire.embed(target, &spec.id, &["OK"], dimensions, extra).await {
-            Ok(answer) => Ok(format!("{} dimensions", answer.vectors.first().map_or(0, Vec::len))),
+            Ok(answer) => {
+                let reply = format!("{} dimensions", answer.vectors.first().map_or(0, Vec::len));
+                Ok((reply, answer.tokens.map(|tokens| (tokens, 0))))
+            }
             Err(EmbeddingRefusal::Failed(error)) => Err(error),
             Err(EmbeddingRefusal::TooManyTexts(_)) => {
                 Err(ModelError::new(ModelErrorCode::Generic, "The provider takes no text at all."))

@@ -1,5 +1,7 @@
 //! Reading and changing provider definitions (spec 40, sections 2 and 3).
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
@@ -12,9 +14,10 @@ use uuid::Uuid;
 use crate::credentials::{AuthMethod, Credential, CredentialChange, NewCredential, provider_unknown};
 use crate::definition::{
     Capabilities, CatalogSource, EmbeddingSupport, MAX_NAME_CHARS, ModelSpec, Provider, ProviderKind, Purpose,
-    base_url, check_models, is_slug, readable_name,
+    base_url, check_models, direct_methods, is_slug, readable_name,
 };
 use crate::extra_body::ExtraBody;
+use crate::subscriptions::Subscription;
 use crate::wire::{ApiFormat, WireDialect};
 use crate::{Models, catalog, changed, store};
 
@@ -34,6 +37,8 @@ pub struct ProviderView {
     pub provider: Provider,
     /// The organization's credentials, the default first.
     pub credentials: Vec<Credential>,
+    /// Its subscriptions.
+    pub subscriptions: Vec<Subscription>,
     /// The state of a live list.
     pub catalog: Option<CatalogState>,
 }
@@ -106,21 +111,35 @@ impl Models {
                     error: state.and_then(|state| state.error.clone()),
                 }
             });
-            let models = one.models.as_ref().clone();
+            let models = match one.provider.unreadable {
+                Some(_) => one.provider.models.clone(),
+                None => one.models.as_ref().clone(),
+            };
             views.push(ProviderView {
                 provider: Provider { models, ..one.provider },
                 credentials: one.credentials,
+                subscriptions: Vec::new(),
                 catalog,
             });
         }
         for provider in catalog::shipped() {
             if !views.iter().any(|view| view.provider.slug == provider.slug) {
-                views.push(ProviderView { provider: provider.clone(), credentials: Vec::new(), catalog: None });
+                views.push(ProviderView {
+                    provider: provider.clone(),
+                    credentials: Vec::new(),
+                    subscriptions: Vec::new(),
+                    catalog: None,
+                });
+            }
+        }
+        for one in store::subscriptions::list(&mut conn, org).await? {
+            if let Some(view) = views.iter_mut().find(|view| view.provider.slug == one.provider_slug) {
+                view.subscriptions.push(one);
             }
         }
         views.sort_by_key(|view| match view.provider.kind {
             ProviderKind::Demo | ProviderKind::Custom => 0,
-            ProviderKind::Shipped if !view.credentials.is_empty() => 1,
+            ProviderKind::Shipped if !view.credentials.is_empty() || !view.subscriptions.is_empty() => 1,
             ProviderKind::Shipped => 2,
         });
         Ok(views)
@@ -142,7 +161,7 @@ impl Models {
     /// `CREDENTIAL_SECRET_INVALID`.
     pub async fn create_provider(&self, org: OrgId, actor: &Actor, new: NewProvider) -> Result<ProviderView, Problem> {
         let mut issues = Vec::new();
-        if RESERVED_SLUGS.contains(&new.slug.as_str()) {
+        if new.slug != DEMO_SLUG && is_reserved(&new.slug) {
             return Err(Problem::new(
                 Code::ProviderNameTaken,
                 format!("The identifier \u{201c}{}\u{201d} is a word of Tale's own. Choose another name.", new.slug),
@@ -169,14 +188,19 @@ impl Models {
             wire_dialect: new.wire_dialect,
             base_url: Some(url),
             endpoint_mode: None,
+            subscription: None,
             catalog_source: if new.models.is_empty() { CatalogSource::ModelsEndpoint } else { CatalogSource::None },
             models: new.models,
             extra_body: new.extra_body,
+            auth: direct_methods(),
+            unreadable: None,
             version: 1,
         };
+        let folder = self.meet_file(org, &provider.slug).await?;
+        self.free_of_files(&folder, &provider.slug).await?;
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
-        self.insert_provider(&mut tx, org, actor, &provider).await?;
+        self.insert_provider(&mut tx, org, &folder, actor, &provider).await?;
         let api_key = new.api_key.filter(|key| !key.expose_secret().trim().is_empty());
         let credential = NewCredential {
             name: self.free_credential_name(&mut tx, org, &provider.display_name).await?,
@@ -192,7 +216,9 @@ impl Models {
             enabled: true,
         };
         let credential = self.insert_credential(&mut tx, org, actor, &provider, credential).await?;
-        tx.commit().await?;
+        self.commit(tx, org).await?;
+        // Last: what is not saved leaves no file that would be taken over.
+        self.file_away(&folder, &provider).await?;
         if provider.catalog_source.is_live() {
             self.refresh_quietly(org, &provider, &credential).await;
         }
@@ -221,6 +247,7 @@ impl Models {
                 wire_dialect: WireDialect::Classic,
                 base_url: None,
                 endpoint_mode: None,
+                subscription: None,
                 catalog_source: CatalogSource::None,
                 embedding: EmbeddingSupport::Unsupported,
                 models: vec![ModelSpec {
@@ -231,11 +258,13 @@ impl Models {
                     ..ModelSpec::unknown(DEMO_MODEL)
                 }],
                 extra_body: ExtraBody::default(),
+                auth: Vec::new(),
+                unreadable: None,
                 version: 1,
             };
-            self.insert_provider(&mut tx, org, actor, &provider).await?;
+            self.insert_provider(&mut tx, org, "", actor, &provider).await?;
         }
-        tx.commit().await?;
+        self.commit(tx, org).await?;
         self.provider(org, DEMO_SLUG).await
     }
 
@@ -243,6 +272,7 @@ impl Models {
         &self,
         conn: &mut PgConnection,
         org: OrgId,
+        folder: &str,
         actor: &Actor,
         provider: &Provider,
     ) -> Result<(), Problem> {
@@ -264,7 +294,7 @@ impl Models {
         store::providers::insert(conn, org, Uuid::now_v7(), provider, now)
             .await
             .map_err(|error| if store::violates(&error, "providers_slug_key") { taken() } else { error.into() })?;
-        store::providers::remember(conn, org, Uuid::now_v7(), provider, "created", actor, now).await?;
+        self.remember(conn, org, folder, provider, "created", actor).await?;
         let details = json!({ "kind": provider.kind.text(), "version": provider.version });
         changed(conn, &self.inner.clock, org, actor, "provider.create", ("provider", provider.slug.clone()), details)
             .await
@@ -273,9 +303,12 @@ impl Models {
     /// The proposed name of a credential: the label, then `<label> 2`, … (spec 40, 5.1).
     async fn free_credential_name(&self, conn: &mut PgConnection, org: OrgId, label: &str) -> Result<String, Problem> {
         let held = store::credentials::list(conn, org).await?;
+        let plans = store::subscriptions::list(conn, org).await?;
+        let taken: HashSet<&str> =
+            held.iter().map(|one| one.name.as_str()).chain(plans.iter().map(|one| one.name.as_str())).collect();
         let stem: String = label.chars().take(MAX_NAME_CHARS - 6).collect();
         let names = std::iter::once(label.to_owned()).chain((2..).map(|number| format!("{stem} {number}")));
-        Ok(names.into_iter().find(|name| !held.iter().any(|credential| credential.name == *name)).unwrap_or(stem))
+        Ok(names.into_iter().find(|name| !taken.contains(name.as_str())).unwrap_or(stem))
     }
 
     /// Changes a custom provider and, with a key, its default credential, in one transaction
@@ -292,6 +325,7 @@ impl Models {
         slug: &str,
         change: ProviderChange,
     ) -> Result<ProviderView, Problem> {
+        let folder = self.meet_file(org, slug).await?;
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
         let before = self.own_provider(&mut tx, org, slug, change.version).await?;
@@ -324,20 +358,23 @@ impl Models {
             after.base_url = Some(base_url("baseUrl", url, self.inner.wire.policy())?);
             fields.push("baseUrl");
         }
+        let key = change.api_key.filter(|key| !key.expose_secret().trim().is_empty());
+        keys_stay_home(&store::credentials::of_provider(&mut tx, org, slug).await?, &before, &after, key.is_some())?;
         after.version += 1;
-        let now = self.inner.clock.now();
-        if !store::providers::update(&mut tx, org, &after, before.version, now).await? {
+        after.unreadable = None;
+        if !store::providers::update(&mut tx, org, &after, before.version, self.inner.clock.now()).await? {
             return Err(version_conflict());
         }
-        store::providers::remember(&mut tx, org, Uuid::now_v7(), &after, "changed", actor, now).await?;
-        if let Some(key) = change.api_key.filter(|key| !key.expose_secret().trim().is_empty()) {
+        self.remember(&mut tx, org, &folder, &after, "changed", actor).await?;
+        if let Some(key) = key {
             fields.push("apiKey");
             self.replace_key(&mut tx, org, actor, &after, key).await?;
         }
         let details = json!({ "fields": fields, "version": after.version });
         changed(&mut tx, &self.inner.clock, org, actor, "provider.update", ("provider", slug.to_owned()), details)
             .await?;
-        tx.commit().await?;
+        self.file_away(&folder, &after).await?;
+        self.commit(tx, org).await?;
         self.provider(org, slug).await
     }
 
@@ -381,6 +418,7 @@ impl Models {
     /// `PROVIDER_UNKNOWN`, `PROVIDER_VERSION_CONFLICT`, `PROVIDER_IN_USE` while the embedding model,
     /// a policy or more than one credential needs it (MOD-9).
     pub async fn delete_provider(&self, org: OrgId, actor: &Actor, slug: &str, version: i64) -> Result<(), Problem> {
+        let folder = self.meet_file(org, slug).await?;
         let mut tx = self.inner.pool.begin().await?;
         store::lock_org(&mut tx, org).await?;
         let provider = self.deletable_provider(&mut tx, org, slug, version).await?;
@@ -413,13 +451,32 @@ impl Models {
         if !store::providers::delete(&mut tx, org, slug, version).await? {
             return Err(version_conflict());
         }
-        store::providers::remember(&mut tx, org, Uuid::now_v7(), &provider, "deleted", actor, self.inner.clock.now())
-            .await?;
+        self.remember(&mut tx, org, &folder, &provider, "deleted", actor).await?;
         let details = json!({ "version": version });
         changed(&mut tx, &self.inner.clock, org, actor, "provider.delete", ("provider", slug.to_owned()), details)
             .await?;
-        tx.commit().await?;
+        if provider.kind == ProviderKind::Custom {
+            self.take_away(&folder, slug).await?;
+        }
+        self.commit(tx, org).await?;
         Ok(())
+    }
+
+    /// Deletes a custom provider that has lost its last credential (MOD-30). `false` for one that has others, and
+    /// for shipped ones.
+    ///
+    /// # Errors
+    /// As [`Models::delete_provider`].
+    pub(crate) async fn retire_provider(&self, org: OrgId, actor: &Actor, slug: &str) -> Result<bool, Problem> {
+        let own = {
+            let mut conn = self.inner.pool.acquire().await?;
+            let left = store::credentials::of_provider(&mut conn, org, slug).await?;
+            let own = store::providers::get(&mut conn, org, slug).await?;
+            own.filter(|provider| left.is_empty() && provider.kind == ProviderKind::Custom)
+        };
+        let Some(provider) = own else { return Ok(false) };
+        self.delete_provider(org, actor, slug, provider.version).await?;
+        Ok(true)
     }
 
     /// Refuses while a policy names the provider's models: as the one for recordings, or as a default. The
@@ -468,8 +525,45 @@ impl Models {
     }
 }
 
+/// A stored key never follows its provider to another origin: whoever may change an address could otherwise have every
+/// key sent to a server of their own. A key that comes with the change replaces that of the first credential.
+pub(crate) fn keys_stay_home(
+    held: &[Credential],
+    before: &Provider,
+    after: &Provider,
+    replaces_first: bool,
+) -> Result<(), Problem> {
+    let Some(old) = before.base_url.as_ref() else { return Ok(()) };
+    if after.base_url.as_ref().is_some_and(|new| new.origin() == old.origin()) {
+        return Ok(());
+    }
+    let follows =
+        |credential: &&Credential| credential.auth_method == AuthMethod::ApiKey && credential.endpoint.is_none();
+    let Some(stays) = held.iter().skip(usize::from(replaces_first)).find(follows) else { return Ok(()) };
+    Err(Problem::new(
+        Code::CredentialSecretInvalid,
+        if replaces_first {
+            format!(
+                "The credential “{}” holds a key for {}, which never goes to another server. Delete that credential first.",
+                stays.name,
+                old.authority()
+            )
+        } else {
+            format!(
+                "The stored key is for {}, and never goes to another server. Enter the key of the new address.",
+                old.authority()
+            )
+        },
+    ))
+}
+
+/// Whether a custom provider must not have this identifier, because it means something else.
+pub(crate) fn is_reserved(slug: &str) -> bool {
+    slug == DEMO_SLUG || RESERVED_SLUGS.contains(&slug)
+}
+
 /// Judges the extra fields of a definition and of its models (MOD-76).
-fn check_extra_bodies(own: &ExtraBody, models: &[ModelSpec]) -> Result<(), Problem> {
+pub(crate) fn check_extra_bodies(own: &ExtraBody, models: &[ModelSpec]) -> Result<(), Problem> {
     own.check("extraBody")?;
     models.iter().enumerate().try_for_each(|(at, model)| model.extra_body.check(&format!("models.{at}.extraBody")))
 }
@@ -485,7 +579,7 @@ fn embedding_of(format: ApiFormat, models: &[ModelSpec]) -> EmbeddingSupport {
     }
 }
 
-fn version_conflict() -> Problem {
+pub(crate) fn version_conflict() -> Problem {
     Problem::new(
         Code::ProviderVersionConflict,
         "The provider was changed in the meantime, so nothing was saved. Reload it and try again.",

@@ -10,6 +10,7 @@ use tale_core::ids::CredentialId;
 
 use crate::credentials::secret_context;
 use crate::store::credentials as store;
+use crate::subscriptions;
 
 /// Keys that are read at once.
 const BATCH: i64 = 200;
@@ -47,15 +48,10 @@ pub async fn reencrypt(
         after = Some(last.id);
         for row in batch {
             done.checked += 1;
-            if cipher.is_current(&row.secret) {
-                continue;
-            }
-            let context = secret_context(row.id);
-            let opened = cipher.open(&context, &row.secret).and_then(|plain| cipher.seal(&context, &plain));
-            match opened {
-                Ok(sealed) => {
-                    done.rewritten += u64::from(store::reseal(pool, &row, &sealed).await?);
-                }
+            let context = if row.of_broker { subscriptions::secret_context(row.id) } else { secret_context(row.id) };
+            match cipher.renew(&context, &row.secret) {
+                Ok(None) => {}
+                Ok(Some(sealed)) => done.rewritten += u64::from(store::reseal(pool, &row, &sealed).await?),
                 Err(_) => {
                     done.unreadable += 1;
                     if done.named.len() < NAMED {

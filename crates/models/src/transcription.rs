@@ -228,7 +228,7 @@ impl Models {
         let charge = Charge::of(org, payer, source::TRANSCRIPTION, &model.provider_slug, &model.model);
         // Speech has no list price here: it is limited by requests, and its length is recorded.
         let hold = self.inner.ledger.hold(&charge, Price::default().whole(0, 0, 1)).await?;
-        hold.progress(Consumption::default());
+        hold.progress(Consumption::default(), 0);
         let heard = self.inner.wire.transcribe(&target, &model.model, recording, verbose).await;
         let outcome = match &heard {
             Ok(heard) => Outcome::Known(Consumption { units: whole_seconds(heard.seconds), ..Consumption::default() }),

@@ -8,9 +8,13 @@
 //!     object-storage/connection.secrets.json
 //!     knowledge/connection.json
 //!     knowledge/connection.secrets.json
+//!     governance/<policy>.yml
+//!     providers/<name>.yml
 //! ```
 //!
 //! - [`store`]: typed reading and atomic writing below that directory.
+//! - [`folder`]: folders whose files share a form.
+//! - [`copy`]: files that Tale keeps beside its database, and whether somebody has touched one.
 //! - [`watch`]: what changes while somebody looks at it.
 //! - [`keys`]: the age keys that secrets are encrypted to.
 //! - [`sops`]: the form of an encrypted `*.secrets.json`, which the `sops` program reads and writes
@@ -21,6 +25,8 @@
 //! reason to fall back to another one. Nothing is kept in memory: a reader that is called often
 //! compares a [`store::Stamp`], which costs one look at the directory entry.
 
+pub mod copy;
+pub mod folder;
 pub mod keys;
 pub mod remembered;
 pub mod secret;
@@ -28,6 +34,7 @@ pub mod sops;
 pub mod store;
 pub mod watch;
 
+pub use folder::{Folder, Listing};
 pub use keys::{AgeKeys, KeyError};
 pub use remembered::Remembered;
 pub use store::{ConfigError, ConfigStore, FilePath, Scope, Stamp};

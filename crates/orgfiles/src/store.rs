@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -48,6 +49,13 @@ impl Stamp {
     pub(crate) fn of(found: &std::fs::Metadata) -> Self {
         Self { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) }
     }
+
+    /// When the file was written; the beginning of time for what is older than that.
+    pub(crate) fn written(&self) -> SystemTime {
+        let (seconds, nanos) = self.modified;
+        let whole = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+        SystemTime::UNIX_EPOCH + whole + Duration::from_nanos(u64::try_from(nanos).unwrap_or_default())
+    }
 }
 
 /// Why a configuration file could not be used. Never shows its content.
@@ -89,6 +97,19 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// Why, without the path, which is for the operator alone.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Invalid { reason, .. } => reason.clone(),
+            Self::Secrets { source, .. } => source.to_string(),
+            Self::WouldBecomePlain(_) => "it is encrypted and no age key is configured".to_owned(),
+            Self::Io { what, source, .. } => format!("it cannot be {what} ({})", source.kind()),
+        }
+    }
+}
+
 /// What [`ConfigStore::rotate`] did.
 #[derive(Debug, Default)]
 pub struct Rotation {
@@ -119,6 +140,11 @@ impl ConfigStore {
     #[must_use]
     pub fn path(&self, scope: Scope<'_>, file: FilePath) -> PathBuf {
         self.folder(scope).join(file.0)
+    }
+
+    /// The configuration directory.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// The folder of a scope, whether it exists or not.
@@ -327,11 +353,14 @@ fn write_sealed(path: &Path, plain: &str, keys: &AgeKeys) -> Result<(), ConfigEr
     replace(path, &text, 0o600)
 }
 
-fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     let failed = |source| ConfigError::Io { path: path.to_owned(), what: "read", source };
     let invalid = |reason: String| ConfigError::Invalid { path: path.to_owned(), reason };
     match std::fs::metadata(path) {
         // To open a pipe would wait for whoever writes into it.
+        Ok(found) if found.is_dir() => {
+            return Err(invalid("it is a folder where a file should be; the operator must move it away".to_owned()));
+        }
         Ok(found) if !found.is_file() => return Err(invalid("it is not a file".to_owned())),
         Ok(_) => {}
         Err(error) if is_absent(path, &error) => return Ok(None),
@@ -366,7 +395,7 @@ fn print<T: Serialize>(path: &Path, value: &T) -> Result<String, ConfigError> {
 }
 
 /// Writes beside the file, then takes its place. Two writers at once leave one of the two texts.
-fn replace(path: &Path, text: &str, mode: u32) -> Result<(), ConfigError> {
+pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), ConfigError> {
     let failed = |source| ConfigError::Io { path: path.to_owned(), what: "written", source };
     let folder = path.parent().unwrap_or(path);
     DirBuilder::new().recursive(true).mode(0o750).create(folder).map_err(failed)?;
@@ -387,7 +416,7 @@ fn replace(path: &Path, text: &str, mode: u32) -> Result<(), ConfigError> {
 
 /// Whether nothing is at `path`. A link that leads nowhere, or a folder on the way that is none, is
 /// something: it must not count as a setting that nobody made.
-fn is_absent(path: &Path, error: &io::Error) -> bool {
+pub(crate) fn is_absent(path: &Path, error: &io::Error) -> bool {
     let missing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
     if !missing(error) {
         return false;
@@ -402,7 +431,7 @@ fn is_absent(path: &Path, error: &io::Error) -> bool {
     true
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
 ) -> Result<T, ConfigError> {
     match tokio::task::spawn_blocking(work).await {

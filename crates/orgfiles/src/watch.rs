@@ -146,7 +146,9 @@ impl FileWatch {
         let folder = self.files.folder(Scope::Organization(slug));
         let looked = tokio::task::spawn_blocking(move || {
             let mut files = Files::new();
-            look_into(&folder, "", DEEPEST, &mut files);
+            if let Ok(root) = fs::canonicalize(&folder) {
+                look_into(&root, &root, "", DEEPEST, &mut files);
+            }
             files
         });
         looked.await.unwrap_or_default()
@@ -156,24 +158,32 @@ impl FileWatch {
 /// The files of an organization by their place in its folder.
 type Files = BTreeMap<String, Stamp>;
 
-/// Adds the files of `folder`. Names that begin with a dot are drafts, history and the inside of
-/// mounts; what cannot be read is passed over, as if it were not there.
-fn look_into(folder: &Path, prefix: &str, deeper: usize, files: &mut Files) {
+/// Adds the files of `folder` below `root`. Names that begin with a dot are drafts, history and the inside of
+/// mounts; what cannot be read is passed over, as if it were not there. A link is what it leads to only where that
+/// is a file inside `root`, which mounted configuration is made of; of any other the link itself is looked at.
+fn look_into(root: &Path, folder: &Path, prefix: &str, deeper: usize, files: &mut Files) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };
         if name.starts_with('.') || files.len() >= MOST_FILES {
             continue;
         }
-        // of the target of a link: mounted configuration is made of links
-        let Ok(metadata) = fs::metadata(entry.path()) else { continue };
+        let Ok(mut metadata) = entry.metadata() else { continue };
         if metadata.is_dir() {
             if deeper > 0 {
-                look_into(&entry.path(), &format!("{prefix}{name}/"), deeper - 1, files);
+                look_into(root, &entry.path(), &format!("{prefix}{name}/"), deeper - 1, files);
             }
-        } else {
-            files.insert(format!("{prefix}{name}"), Stamp::of(&metadata));
+            continue;
         }
+        if metadata.is_symlink()
+            && let Ok(target) = fs::canonicalize(entry.path())
+            && target.starts_with(root)
+            && let Ok(found) = fs::symlink_metadata(target)
+            && found.is_file()
+        {
+            metadata = found;
+        }
+        files.insert(format!("{prefix}{name}"), Stamp::of(&metadata));
     }
 }
 

@@ -30,7 +30,8 @@ pub(crate) enum Command {
         /// What this process does; the variable ROLE, then TALE_ROLE, else all, when left out
         role: Option<Role>,
         /// Port to listen on; the variable PORT, else 3005 (platform: 3000, object-store: 9000), when
-        /// left out. For backend-worker TALE_WORKER_PORT, else none
+        /// left out; sandbox-egress: 3128, whatever PORT says. For backend-worker TALE_WORKER_PORT, else none;
+        /// for llm-gateway LLM_GATEWAY_PORT, else 8080; for sandbox SANDBOX_PORT, else 8003
         #[arg(long, value_name = "PORT")]
         port: Option<u16>,
     },
@@ -52,6 +53,15 @@ pub(crate) enum Command {
     Secrets {
         #[command(subcommand)]
         command: SecretsCommand,
+    },
+    /// Prove that the audit log was not changed
+    ///
+    /// Exit codes: 0 the chain holds, 1 it does not or nothing is proved, 2 wrong usage, 3 the file
+    /// cannot be read, 78 the configuration cannot be used.
+    #[command(arg_required_else_help = true)]
+    Audit {
+        #[command(subcommand)]
+        command: AuditCommand,
     },
     /// Configure the proxy in front, from the same environment variables
     ///
@@ -84,6 +94,26 @@ pub(crate) enum EdgeCommand {
         #[arg(long, default_value_t = crate::health::PROXY_PORT, value_name = "PORT")]
         health_port: u16,
     },
+}
+
+/// What `tale audit` can do.
+#[derive(Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Follow the chain of an export in JSON Lines; needs neither a server nor a configuration
+    ///
+    /// Prints the range that is proved, or the first entry that breaks the chain. An export with a
+    /// filter leaves entries out and cannot be verified.
+    Verify {
+        /// The export; `-` reads standard input
+        file: PathBuf,
+        /// A head that was kept elsewhere: the chain must go through it; may be given several times
+        #[arg(long, value_name = "SEQUENCE:HASH", value_parser = crate::audit::head)]
+        head: Vec<tale_governance::audit::verify::Head>,
+    },
+    /// Print the end of every organization's chain, to be kept elsewhere
+    ///
+    /// One line for each: the organization, then SEQUENCE:HASH. Configured like `tale serve`.
+    Heads,
 }
 
 /// What `tale secrets` can do.
@@ -238,6 +268,12 @@ pub(crate) enum Role {
     All,
     /// An S3-compatible store on a local folder, for deployments without one
     ObjectStore,
+    /// Models for agents and scripts with keys of its own; needs the application database only
+    LlmGateway,
+    /// The only way out of sandboxes: a proxy for HTTP and CONNECT, and their DNS
+    SandboxEgress,
+    /// The spawner of sandboxes on a Docker engine; needs SANDBOX_TOKEN and no database
+    Sandbox,
 }
 
 impl From<Role> for tale_env::Role {
@@ -248,6 +284,9 @@ impl From<Role> for tale_env::Role {
             Role::BackendWorker => Self::BackendWorker,
             Role::All => Self::All,
             Role::ObjectStore => Self::ObjectStore,
+            Role::LlmGateway => Self::LlmGateway,
+            Role::SandboxEgress => Self::SandboxEgress,
+            Role::Sandbox => Self::Sandbox,
         }
     }
 }
@@ -265,8 +304,14 @@ pub(crate) enum HealthRole {
     All,
     /// The store of files: whether it can take one
     ObjectStore,
+    /// The model gateway
+    LlmGateway,
+    /// The spawner of sandboxes: whether its engine answers
+    Sandbox,
     /// The proxy in front
     Proxy,
+    /// The way out of sandboxes, its DNS included
+    SandboxEgress,
 }
 
 impl From<HealthRole> for tale_env::Role {
@@ -277,7 +322,10 @@ impl From<HealthRole> for tale_env::Role {
             HealthRole::BackendWorker => Self::BackendWorker,
             HealthRole::All => Self::All,
             HealthRole::ObjectStore => Self::ObjectStore,
+            HealthRole::LlmGateway => Self::LlmGateway,
+            HealthRole::Sandbox => Self::Sandbox,
             HealthRole::Proxy => Self::Proxy,
+            HealthRole::SandboxEgress => Self::SandboxEgress,
         }
     }
 }

@@ -7,9 +7,9 @@ use tale_db::pools::{self, PoolConfig, PoolError, START_PATIENCE};
 use tale_env::DatabaseSettings;
 use tale_knowledge::corpora::{FOREIGN_POOL_MAX, OPEN_MAX};
 
-/// Connections besides the operational pool: live hints, the job queue's listener, changes of policies, and
-/// the migrator at the start or, after it, the feed of ended sessions.
-const OPERATIONAL_EXTRA: u32 = 4;
+/// Connections besides the operational pool: live hints, the job queue's listener, changes of policies, those
+/// of providers, and the migrator at the start or, after it, the feed of ended sessions.
+const OPERATIONAL_EXTRA: u32 = 5;
 /// Connections besides the knowledge pool: the keyword index that follows commits, and the migrator.
 const KNOWLEDGE_EXTRA: u32 = 2;
 

@@ -48,6 +48,9 @@ pub(crate) fn check(env: &Environment, role: Option<Role>, port: Option<u16>) ->
         Role::Proxy => ("/health".to_owned(), None, Some(PROXY_PORT)),
         // It lives for storing: a full disk counts.
         Role::ObjectStore => ("/ready".to_owned(), Some(&registry::PORT), Some(9000)),
+        Role::LlmGateway => ("/health".to_owned(), Some(&registry::LLM_GATEWAY_PORT), Some(8080)),
+        Role::SandboxEgress => ("/health".to_owned(), None, Some(tale_egress::Config::PORT)),
+        Role::Sandbox => ("/health".to_owned(), Some(&registry::SANDBOX_PORT), Some(8003)),
         _ => ("/ping".to_owned(), Some(&registry::PORT), Some(3005)),
     };
     let set = variable.and_then(|variable| env.raw(variable.name)).and_then(|text| text.trim().parse().ok());

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 
 use tale_core::redact::redact;
 use tale_env::settings::text_of;
-use tale_env::{EnvProblem, EnvProblems, EnvSource, Severity, registry};
+use tale_env::{EnvProblem, EnvProblems, EnvSource, Role, Severity, registry};
 use tracing_subscriber::fmt::format::JsonFields;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -45,9 +45,13 @@ pub(crate) fn start(env: &dyn EnvSource, role: &'static str, reports: Option<Rep
             return Err(EnvProblems(wrong));
         }
     };
-    let terminal = io::stderr().is_terminal();
+    // The way out of sandboxes logs to standard output, as its guide says.
+    let to_out = role == Role::SandboxEgress.name();
+    let terminal = if to_out { io::stdout().is_terminal() } else { io::stderr().is_terminal() };
     let json = format.map_or(!terminal, |format| format == "json");
-    let lines = tracing_subscriber::fmt::layer().with_writer(|| Redacting(io::stderr()));
+    let lines = tracing_subscriber::fmt::layer().with_writer(move || {
+        Redacting::<Box<dyn Write>>(if to_out { Box::new(io::stdout()) } else { Box::new(io::stderr()) })
+    });
     let lines = if json {
         lines.fmt_fields(JsonFields::new()).event_format(JsonLines { role }).boxed()
     } else {

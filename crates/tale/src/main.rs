@@ -1,11 +1,16 @@
 //! The `tale` program: the command line and the wiring of the roles, nothing else.
 
+mod audit;
 mod cli;
 mod configuration;
 mod databases;
+mod deployment_file;
 mod dev;
 mod edge;
+mod egress;
 mod environment;
+mod gateway_link;
+mod gateway_tier;
 mod health;
 mod limits;
 mod logging;
@@ -14,6 +19,7 @@ mod object_store;
 mod platform;
 mod plugs;
 mod reports;
+mod sandbox;
 mod secrets;
 mod signals;
 mod store_tier;
@@ -27,7 +33,8 @@ use clap::Parser;
 use tale_env::{Environment, Role, role_of};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Cli, Command, EdgeCommand, SecretsCommand};
+use crate::cli::{AuditCommand, Cli, Command, EdgeCommand, SecretsCommand};
+use crate::platform::StartError;
 
 /// How long reports may be sent when the rest has ended.
 const LAST_REPORTS: Duration = Duration::from_secs(2);
@@ -54,6 +61,12 @@ fn main() -> ExitCode {
                 Err(problems) => fail(&problems, environment::CONFIGURATION),
             };
         }
+        Command::Audit { command: AuditCommand::Verify { file, head } } => {
+            return match audit::verify(&file, &head) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(refused) => fail(&refused.text, refused.code),
+            };
+        }
         Command::Healthcheck { role, port } => {
             return match health::check(&env, role.map(Into::into), port) {
                 Ok(()) => ExitCode::SUCCESS,
@@ -63,6 +76,19 @@ fn main() -> ExitCode {
         other => other,
     };
     let role = role_name(&command, &env);
+    if let Command::Serve { port, .. } = &command
+        && role == Role::SandboxEgress.name()
+    {
+        // Before anything has a thread: see there.
+        let served = logging::start(&env, role, None).map_err(StartError::Settings).and_then(|()| {
+            logging::log_panics();
+            egress::serve(&env, *port)
+        });
+        return match served {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => fail(&problem, problem.exit_code()),
+        };
+    }
     let (reports, browsers, sender) = match reports::prepare(&env, role) {
         Ok(Some(prepared)) => (Some(prepared.reports), Some(prepared.browsers), Some(prepared.sender)),
         Ok(None) => (None, None, None),
@@ -84,7 +110,11 @@ fn main() -> ExitCode {
             Command::Dev(options) => dev::run(env, options, browsers).await,
             Command::Serve { role, port } => platform::serve(env, role.map(Into::into), port, browsers).await,
             Command::Secrets { command: SecretsCommand::Rotate } => secrets::rotate(&env).await,
-            Command::Env { .. } | Command::Edge { .. } | Command::Healthcheck { .. } => Ok(()),
+            Command::Audit { command: AuditCommand::Heads } => audit::heads(&env).await,
+            Command::Audit { command: AuditCommand::Verify { .. } }
+            | Command::Env { .. }
+            | Command::Edge { .. }
+            | Command::Healthcheck { .. } => Ok(()),
         };
         if let Some(reporting) = reporting {
             quiet.cancel();

@@ -26,6 +26,8 @@ use tale_db::hints::HintHub;
 use tale_env::EnvProblems;
 use tale_env::{EnvSource, Environment, Role, Settings, SiteSettings, role_of};
 use tale_gateway::{Gateway, GatewayParts};
+use tale_governance::audit::log::AuditLog;
+use tale_governance::audit::{seal, watch};
 use tale_governance::policies::Policies;
 use tale_http::rate::Limits;
 use tale_http::serve::Stop;
@@ -46,7 +48,9 @@ use url::Url;
 
 use crate::plugs::{EmbeddingJobs, ModelEmbedder, ModelTranscriber};
 use crate::reports::Browsers;
-use crate::{configuration, databases, environment, object_store, signals, store_tier, web_tier};
+use crate::{
+    configuration, databases, environment, gateway_tier, object_store, sandbox, signals, store_tier, web_tier,
+};
 
 /// Pause between two rounds of forgetting what has expired.
 const SWEEP: Duration = Duration::from_secs(3_600);
@@ -58,7 +62,7 @@ const IDLE_SWEEP: Duration = Duration::from_secs(300);
 const STORE_PAUSE: Duration = Duration::from_secs(10);
 
 /// How long background tasks and connections may take to end after the drain.
-const LAST_STEPS: Duration = Duration::from_secs(5);
+pub(crate) const LAST_STEPS: Duration = Duration::from_secs(5);
 
 /// Why nothing was started, in words that say what to do.
 #[derive(Debug, thiserror::Error)]
@@ -127,6 +131,8 @@ pub(crate) struct Parts {
     /// The store that is served under `/<bucket>/` of the same port.
     pub embedded_store: Option<EmbeddedStore>,
     pub demo: bool,
+    /// Where a model gateway is served besides, when one is.
+    pub gateway: Option<gateway_tier::Listeners>,
     /// For reports of browsers, when there are any.
     pub browsers: Option<Browsers>,
 }
@@ -166,12 +172,18 @@ pub(crate) async fn serve(
     match role {
         Role::Platform => return web_tier::serve(&env, port, browsers, stop).await,
         Role::ObjectStore => return store_tier::serve(&env, port, stop).await,
+        Role::LlmGateway => return gateway_tier::serve(env, port, stop).await,
+        Role::Sandbox => return sandbox::serve(&env, port, stop).await,
         _ => {}
     }
     let settings = configuration::settle(&env, role).map_err(StartError::Settings)?;
     let set = if role == Role::BackendWorker { settings.worker_port } else { Some(settings.port) };
     let listener = match port.or(set) {
         Some(port) => Some(bind_all(port).await?),
+        None => None,
+    };
+    let gateway = match settings.gateway_ports.filter(|_| role == Role::All) {
+        Some(ports) => Some(gateway_tier::Listeners::bind(Ipv6Addr::UNSPECIFIED.into(), ports).await?),
         None => None,
     };
     let data_dir = data_dir(settings.data_dir.clone());
@@ -185,6 +197,7 @@ pub(crate) async fn serve(
         private_database: false,
         embedded_store: None,
         demo: false,
+        gateway,
         browsers,
     };
     run(settings, parts, stop).await
@@ -226,17 +239,18 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let models = Models::new(ModelsConfig {
         pool: app_db.clone(),
         clock: clock.clone(),
-        cipher,
+        cipher: cipher.clone(),
         host_policy: object_store::host_policy(&settings),
         env: parts.env,
         demo_base: demo.clone(),
         limits: WireLimits::default(),
         policies: policies.clone(),
+        files: files.clone(),
     })
     .map_err(StartError::other)?;
     let ledger = models.ledger().clone();
-    let identity = Identity::new(app_db.clone(), clock.clone(), IdentityConfig::from_settings(&settings))
-        .map_err(StartError::other)?;
+    let config = IdentityConfig { cipher: Some(cipher), ..IdentityConfig::from_settings(&settings) };
+    let identity = Identity::new(app_db.clone(), clock.clone(), config).map_err(StartError::other)?;
     let blobs = object_store::open(&settings, &files, parts.embedded_store.as_ref(), clock.clone()).await?;
     if blobs.is_configured()
         && let Err(error) = blobs.ensure_bucket().await
@@ -281,6 +295,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     });
     models.on_embedding_changed(Arc::new(EmbeddingJobs(knowledge.clone())));
     knowledge.hear_with(Arc::new(ModelTranscriber(models.clone())));
+    knowledge.govern_with(policies.clone());
     let cursors = CursorSigner::new(settings.secrets.instance_hex.expose_secret().as_bytes());
     let chat = Chat::new(ChatConfig {
         db: app_db.clone(),
@@ -293,6 +308,8 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         web: WebAccess::default(),
     })
     .map_err(StartError::other)?;
+    let log = parts.gateway.as_ref().map(|_| tale_gateway::Log::new(app_db.clone(), clock.clone()));
+    let (log, log_writer) = log.unzip();
     let gateway = Gateway::new(GatewayParts {
         models: models.clone(),
         policies: policies.clone(),
@@ -302,6 +319,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
             custom: settings.model_calls.per_custom_provider,
             idle: settings.model_calls.idle,
         },
+        log,
     });
     if parts.role != Role::BackendWorker {
         let calls = settings.model_calls;
@@ -312,7 +330,11 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
             calls.per_custom_provider
         );
     }
-    let hints = HintHub::new();
+    let workshop = settings
+        .sandbox
+        .clone()
+        .map(|link| sandbox::workshop(link, app_db.clone(), clock.clone(), policies.clone()))
+        .transpose()?;
     let (doors, works) = (parts.role != Role::BackendWorker, parts.role != Role::BackendApi);
     let sole = parts.worker_identity.is_some();
     let worker = works.then(|| {
@@ -327,20 +349,23 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         .build(app_db.clone())
     });
 
+    let audit = AuditLog::new(app_db.clone(), clock.clone());
     let stopping = CancellationToken::new();
     let app = App::new(AppParts {
         site: settings.site.clone(),
         trusted_headers: settings.trusted_headers.clone(),
         clock: clock.clone(),
         identity: identity.clone(),
-        models,
+        models: models.clone(),
         gateway: gateway.clone(),
         knowledge,
         chat: chat.clone(),
+        workshop: workshop.clone(),
         policies: policies.clone(),
+        audit: audit.clone(),
         blobs,
         file_watch: settings.file_events.then(|| FileWatch::new(files)),
-        hints: hints.clone(),
+        hints: HintHub::new(),
         cursors,
         limits: Limits::new(clock.clone()),
         web: settings.web_dir.clone().map_or(WebFiles::Embedded, WebFiles::Directory),
@@ -373,8 +398,16 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         let background = background.clone();
         async move { background.run_until_cancelled(policies.follow()).await }
     });
+    tasks.spawn({
+        let (models, background) = (models.clone(), background.clone());
+        async move { background.run_until_cancelled(models.follow()).await }
+    });
+    tasks.spawn({
+        let (models, background) = (models.clone(), background.clone());
+        async move { background.run_until_cancelled(models.follow_files()).await }
+    });
     if doors {
-        tasks.spawn(hints.run(app_db.clone(), background.clone()));
+        tasks.spawn(app.clone().deliver_hints(background.clone()));
         tasks.spawn({
             let (keyword, background) = (keyword.clone(), background.clone());
             async move { keyword.run(background).await }
@@ -389,12 +422,27 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         });
     }
     if works {
+        tasks.spawn(seal::run(app_db.clone(), background.clone()));
+        tasks.spawn(watch::run(audit, background.clone()));
         tasks.spawn(sweep_idle(identity.clone(), background.clone()));
         tasks.spawn(sweep(identity, chat.clone(), background.clone()));
+    }
+    if works && let Some(workshop) = workshop {
+        let stopping = stopping.clone();
+        tasks.spawn(async move { workshop.work(sole, stopping).await });
     }
     let jobs = worker.map(|worker| tokio::spawn(worker.run(stopping.clone())));
 
     let close = CancellationToken::new();
+    let server_stop = Stop { drain: stopping.clone(), close: close.clone(), budget: settings.shutdown_drain };
+    let beside = gateway_tier::Beside {
+        gateway: gateway.clone(),
+        models: models.clone(),
+        database: app_db.clone(),
+        log: log_writer,
+        listeners: parts.gateway,
+    };
+    let gateway_servers = beside.start(&settings, &tasks, &background, &server_stop).await?;
     let address = parts.listener.as_ref().map(TcpListener::local_addr).transpose().map_err(StartError::other)?;
     let server = parts.listener.map(|listener| {
         let routes = match parts.role {
@@ -406,7 +454,6 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         if let Some(store) = parts.embedded_store {
             router = router.route_service(&format!("/{}/{{*key}}", settings.object_store.bucket), store);
         }
-        let server_stop = Stop { drain: stopping.clone(), close: close.clone(), budget: settings.shutdown_drain };
         tokio::spawn(tale_http::serve(listener, router, server_stop))
     });
     announce(parts.role, Some(&settings.site), address);
@@ -419,7 +466,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         close.cancel();
         ended.1
     };
-    let ended = tokio::join!(orderly(server), work);
+    let ended = tokio::join!(orderly(server), work, gateway_servers.wait());
     if !ended.0 || !ended.1 {
         tracing::error!(event = "process.part_panicked", "a part of the program had panicked");
     }
@@ -427,6 +474,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     tasks.close();
     let rest = async {
         gateway.settled().await;
+        drop(gateway);
         tasks.wait().await;
         tokio::join!(app_db.close(), corpora.close());
     };

@@ -6,6 +6,7 @@ use secrecy::ExposeSecret;
 use tale_core::crypto::FieldCipher;
 use tale_db::pools::{self, PoolConfig};
 use tale_env::Environment;
+use tale_identity::{factors, sso};
 use tale_models::rotation;
 
 use crate::platform::{StartError, data_dir};
@@ -39,9 +40,19 @@ pub(crate) async fn rotate(env: &Environment) -> Result<(), StartError> {
     for id in &done.named {
         println!("provider keys: credential {id} cannot be opened with any configured key; enter its key again");
     }
+    let apps = factors::rotation::reencrypt(&pool, &cipher).await.map_err(StartError::other)?;
+    println!(
+        "authenticator apps: {} checked, {} encrypted anew, {} cannot be opened with any configured key",
+        apps.checked, apps.rewritten, apps.unreadable
+    );
+    let clients = sso::rotation::reencrypt(&pool, &cipher).await.map_err(StartError::other)?;
+    println!(
+        "identity providers: {} checked, {} encrypted anew, {} cannot be opened with any configured key",
+        clients.checked, clients.rewritten, clients.unreadable
+    );
 
     let failed = rotate_files(&settings, &data_dir(settings.data_dir.clone())).await?;
-    match done.unreadable + failed {
+    match done.unreadable + apps.unreadable + clients.unreadable + failed {
         0 => Ok(()),
         count => Err(StartError::other(format!("{count} secrets could not be encrypted with the present keys"))),
     }

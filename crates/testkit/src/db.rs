@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use tale_core::crypto::{hex_of, sha256};
 use tale_db::migrate;
 
@@ -154,7 +154,7 @@ pub(crate) async fn connect() -> (PgConnection, PgConnectOptions, String) {
 }
 
 async fn open(url: String) -> Result<(PgConnection, PgConnectOptions, String), sqlx::Error> {
-    let options = PgConnectOptions::from_str(&url)?.disable_statement_logging();
+    let options = PgConnectOptions::from_str(&url)?;
     Ok((PgConnection::connect_with(&options).await?, options, url))
 }
 

@@ -165,6 +165,21 @@ pub(crate) fn tool_tokens(tools: &[ToolSpec]) -> usize {
 /// Keeps the newest blocks that fit into `budget` tokens; the last one always stays. Returns the
 /// messages and how many blocks were left out (CHT-85).
 pub(crate) fn fit(blocks: Vec<Block>, budget: usize) -> (Vec<ChatMessage>, usize) {
+    let mut first = first_kept(&blocks, budget);
+    // An answer without its question would open the conversation: leave it out as well.
+    while first + 1 < blocks.len() && !matches!(blocks[first].messages.first(), Some(ChatMessage::User(_))) {
+        first += 1;
+    }
+    let messages = blocks.into_iter().skip(first).flat_map(|block| block.messages).collect();
+    (messages, first)
+}
+
+/// Estimated tokens of what [`fit`] keeps, at most.
+pub(crate) fn fitting(blocks: &[Block], budget: usize) -> usize {
+    blocks[first_kept(blocks, budget)..].iter().map(|block| block.tokens).sum()
+}
+
+fn first_kept(blocks: &[Block], budget: usize) -> usize {
     let mut used = 0usize;
     let mut first = blocks.len();
     for (at, block) in blocks.iter().enumerate().rev() {
@@ -174,12 +189,7 @@ pub(crate) fn fit(blocks: Vec<Block>, budget: usize) -> (Vec<ChatMessage>, usize
         }
         first = at;
     }
-    // An answer without its question would open the conversation: leave it out as well.
-    while first + 1 < blocks.len() && !matches!(blocks[first].messages.first(), Some(ChatMessage::User(_))) {
-        first += 1;
-    }
-    let messages = blocks.into_iter().skip(first).flat_map(|block| block.messages).collect();
-    (messages, first)
+    first
 }
 
 /// Whether a stored message has anything for the model.

@@ -1,17 +1,14 @@
 //! Loads the conversation that a turn continues: stored messages and what is attached to them.
 
-use std::sync::Arc;
-
 use tale_core::Problem;
 use tale_core::ids::{FileId, OrgId, ThreadId, UserId};
+use tale_identity::Caller;
 use tale_knowledge::files::AttachmentState;
 use tale_knowledge::reach::Reach;
 use tale_models::wire::{ChatMessage, UserPart};
 
 use super::context::{Block, assistant_messages, is_reply};
-use super::live::LiveTurn;
 use super::prompt::untrusted;
-use super::run::TurnPlan;
 use crate::parts::Part;
 use crate::service::Inner;
 use crate::store::messages::MessageRow;
@@ -24,12 +21,22 @@ const INLINE_CHARS: u64 = 24_000;
 /// Largest image handed to a vision model, in bytes.
 const MAX_IMAGE_BYTES: u64 = 20 << 20;
 
+/// For whom a conversation is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub caller: &'a Caller,
+    pub user: UserId,
+    /// Whether the model sees images.
+    pub vision: bool,
+    /// Whether they are read. Without their bytes a conversation can be measured, not sent.
+    pub pixels: bool,
+}
+
 /// The conversation that the reply continues, oldest first, one block per message: those before the
 /// question, and the question.
 pub(crate) async fn load(
     chat: &Inner,
-    turn: &Arc<LiveTurn>,
-    plan: &TurnPlan,
+    reader: Reader<'_>,
     before: Vec<MessageRow>,
     question: &[Part],
 ) -> Result<Vec<Block>, Problem> {
@@ -37,7 +44,7 @@ pub(crate) async fn load(
         Part::Attachment { file_id, .. } => Some(*file_id),
         _ => None,
     });
-    let reach = Reach::chat(turn.org, Some(plan.user), attached);
+    let reach = Reach::chat(reader.caller.org, Some(reader.user), attached);
     let mut blocks = Vec::with_capacity(before.len() + 1);
     for row in &before {
         if is_reply(row) {
@@ -46,21 +53,21 @@ pub(crate) async fn load(
                 blocks.push(Block::new(messages));
             }
         } else {
-            blocks.push(Block::new(vec![ChatMessage::User(user_parts(chat, &reach, plan, &row.parts.0).await?)]));
+            blocks.push(Block::new(vec![ChatMessage::User(user_parts(chat, &reach, reader, &row.parts.0).await?)]));
         }
     }
-    blocks.push(Block::new(vec![ChatMessage::User(user_parts(chat, &reach, plan, question).await?)]));
+    blocks.push(Block::new(vec![ChatMessage::User(user_parts(chat, &reach, reader, question).await?)]));
     Ok(blocks)
 }
 
 /// What a person said and attached.
-async fn user_parts(chat: &Inner, reach: &Reach, plan: &TurnPlan, parts: &[Part]) -> Result<Vec<UserPart>, Problem> {
+async fn user_parts(chat: &Inner, reach: &Reach, reader: Reader<'_>, parts: &[Part]) -> Result<Vec<UserPart>, Problem> {
     let mut out = Vec::new();
     for part in parts {
         match part {
             Part::Text { text } => out.push(UserPart::Text(text.clone())),
             Part::Attachment { name, media_type, file_id, size_bytes } => {
-                out.push(attachment(chat, reach, plan, name, media_type, *file_id, *size_bytes).await?);
+                out.push(attachment(chat, reach, reader, name, media_type, *file_id, *size_bytes).await?);
             }
             _ => {}
         }
@@ -71,22 +78,26 @@ async fn user_parts(chat: &Inner, reach: &Reach, plan: &TurnPlan, parts: &[Part]
 async fn attachment(
     chat: &Inner,
     reach: &Reach,
-    plan: &TurnPlan,
+    reader: Reader<'_>,
     name: &str,
     media_type: &str,
     file: FileId,
     size: u64,
 ) -> Result<UserPart, Problem> {
     if media_type.starts_with("image/") {
-        if plan.model.capabilities.vision && size <= MAX_IMAGE_BYTES {
-            let bytes = chat.knowledge.file_bytes(reach.org(), file, MAX_IMAGE_BYTES).await?;
+        if reader.vision && size <= MAX_IMAGE_BYTES {
+            let bytes = if reader.pixels {
+                chat.knowledge.file_bytes(reach.org(), file, MAX_IMAGE_BYTES).await?
+            } else {
+                Default::default()
+            };
             return Ok(UserPart::Image { media_type: media_type.to_owned(), bytes });
         }
         return Ok(UserPart::Text(format!("[Attached image `{name}`: it cannot be shown to this model.]")));
     }
     // The message itself was not accepted before its files were read; those of older messages may be
     // read anew just now.
-    let found = chat.knowledge.attachment(&plan.caller, file).await?;
+    let found = chat.knowledge.attachment(reader.caller, file).await?;
     let note = match (found.state, found.text_length) {
         (AttachmentState::Ready, Some(length)) if length <= INLINE_CHARS => {
             let fetched = chat.knowledge.fetch_text(reach, file, 0, INLINE_CHARS).await?;

@@ -17,7 +17,7 @@ use tale_models::wire::{
 
 use super::charge::{Meter, Round};
 use super::citations::Citations;
-use super::context::{Block, assistant_messages, estimate_tokens, fit, tool_tokens};
+use super::context::{Block, assistant_messages, estimate_tokens, fit, fitting, tool_tokens};
 use super::history;
 use super::live::{DeltaKind, LiveTurn};
 use super::prompt::{PromptFacts, system};
@@ -119,7 +119,9 @@ async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, opening: Bo
     let meter = Meter::new(chat.models.ledger(), &plan.caller, plan.user, &plan.model, source::CHAT);
     // What is only needed for a moment lives in boxes: a turn keeps its largest state for as long as
     // it streams.
-    let read = Box::pin(async { history::load(chat, turn, plan, before?, &question).await });
+    let vision = plan.model.capabilities.vision;
+    let reader = history::Reader { caller: &plan.caller, user: plan.user, vision, pixels: true };
+    let read = Box::pin(async { history::load(chat, reader, before?, &question).await });
     let read = tokio::select! {
         () = turn.cancel.cancelled() => return Ending::cancelled(),
         read = read => read,
@@ -131,7 +133,7 @@ async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, opening: Bo
     let tools = plan.model.capabilities.tools;
     let system =
         system(&PromptFacts { personal: personal.as_deref(), locale: &plan.locale, now: chat.clock.now(), tools });
-    let budget = window_for_history(plan, &system);
+    let budget = window_for_history(&plan.model, plan.max_output_tokens, &system);
     turn.start(chat.clock.now());
     let mut remaining = plan.max_output_tokens;
     for round in 0..MAX_ROUNDS {
@@ -176,16 +178,31 @@ async fn answer(chat: &Inner, turn: &Arc<LiveTurn>, plan: &TurnPlan, opening: Bo
     Ending::complete("other", true)
 }
 
+/// Estimated tokens of the first prompt of a turn that would continue `before`; counted as the turn will count.
+pub(crate) async fn first_prompt(
+    chat: &Inner,
+    reader: history::Reader<'_>,
+    model: &ResolvedModel,
+    max_output_tokens: Option<u32>,
+    facts: &PromptFacts<'_>,
+    before: Vec<MessageRow>,
+    question: &[Part],
+) -> Result<usize, Problem> {
+    let system = system(facts);
+    let blocks = history::load(chat, reader, before, question).await?;
+    let tools = if model.capabilities.tools { tool_tokens(specs()) } else { 0 };
+    let said = fitting(&blocks, window_for_history(model, max_output_tokens, &system));
+    Ok(estimate_tokens(&system) + tools + said)
+}
+
 /// Tokens for the history: the window without the system text, the tools and the answer's reserve.
-fn window_for_history(plan: &TurnPlan, system: &str) -> usize {
-    let window = usize::try_from(plan.model.context_window).unwrap_or(usize::MAX);
-    let reserve = plan
-        .max_output_tokens
-        .or(plan.model.max_output_tokens)
-        .map_or(DEFAULT_OUTPUT_RESERVE, |tokens| tokens as usize);
+fn window_for_history(model: &ResolvedModel, max_output_tokens: Option<u32>, system: &str) -> usize {
+    let window = usize::try_from(model.context_window).unwrap_or(usize::MAX);
+    let reserve =
+        max_output_tokens.or(model.max_output_tokens).map_or(DEFAULT_OUTPUT_RESERVE, |tokens| tokens as usize);
     // A ceiling as large as the window must not leave the history without room.
     let reserve = reserve.min(window / 2);
-    let tools = if plan.model.capabilities.tools { tool_tokens(specs()) } else { 0 };
+    let tools = if model.capabilities.tools { tool_tokens(specs()) } else { 0 };
     window.saturating_sub(reserve).saturating_sub(estimate_tokens(system)).saturating_sub(tools)
 }
 

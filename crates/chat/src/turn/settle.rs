@@ -159,7 +159,7 @@ async fn store(chat: &Inner, turn: &LiveTurn, user: UserId, ending: &Ending, boo
                 org: Some(turn.org),
                 actor: Actor::User { id: user },
                 action: "chat.tools_called",
-                category: "chat",
+                category: "data",
                 resource_type: "thread",
                 resource_id: Some(turn.thread.to_string()),
                 details: json!({ "messageId": turn.message, "calls": calls }),

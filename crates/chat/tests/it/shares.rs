@@ -44,7 +44,7 @@ async fn read(world: &World, reader: &Owner, share: &Share) -> Vec<String> {
 /// Chat acts of the organization that were recorded, oldest first.
 async fn audit(world: &World) -> Vec<(String, String)> {
     sqlx::query_as(
-        "SELECT action, details::text FROM app.audit_entries WHERE org_id = $1 AND category = 'chat' ORDER BY id",
+        "SELECT action, details::text FROM app.audit_entries WHERE org_id = $1 AND category = 'data' ORDER BY id",
     )
     .bind(world.owner.org)
     .fetch_all(&world.db.app)

@@ -111,6 +111,25 @@ async fn a_reached_limit_refuses_before_anything_is_written() {
 }
 
 #[tokio::test]
+async fn who_is_accepted_is_answered_however_many_ask_at_once() {
+    let world = world().await;
+    world.limit(json!({ "scope": "org", "period": "daily", "maxTokens": 8_000 })).await;
+    let mut threads = Vec::new();
+    for _ in 0..8 {
+        threads.push(world.titled().await);
+        world.upstream.push(Reply::text("Yes.").then(Step::Usage { input: 900, output: 3 }));
+    }
+    let sends = threads.into_iter().map(|thread| world.send(SendTo::Thread(thread), "Is it so?"));
+    let sends = futures::future::join_all(sends).await;
+    let accepted: Vec<_> = sends.into_iter().flatten().collect();
+    assert!((1..8).contains(&accepted.len()), "{}", accepted.len());
+    for one in &accepted {
+        let reply = world.settled(one).await;
+        assert_eq!(reply.status, "complete", "{:?}", reply.error);
+    }
+}
+
+#[tokio::test]
 async fn a_limit_reached_between_rounds_ends_the_reply_with_a_sentence() {
     let world = world().await;
     world.limit(json!({ "scope": "org", "period": "daily", "maxRequests": 1 })).await;

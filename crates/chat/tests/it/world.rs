@@ -89,7 +89,7 @@ pub async fn world() -> World {
     .unwrap();
     blobs.ensure_bucket().await.unwrap();
     let files = ConfigStore::new(&folder.path().join("config"), AgeKeys::load(None, None).unwrap());
-    let policies = Policies::new(db.app.clone(), clock.clone(), files);
+    let policies = Policies::new(db.app.clone(), clock.clone(), files.clone());
     let models = Models::new(ModelsConfig {
         pool: db.app.clone(),
         clock: clock.clone(),
@@ -99,6 +99,7 @@ pub async fn world() -> World {
         demo_base: None,
         limits: WireLimits::default(),
         policies: policies.clone(),
+        files,
     })
     .unwrap();
     let keyword = Keyword::new(KeywordParts {

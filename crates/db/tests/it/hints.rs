@@ -20,7 +20,7 @@ async fn a_hint_arrives_when_its_transaction_commits_and_not_when_it_rolls_back(
     let db = TestDb::new().await;
     let (hub, stop, org) = (HintHub::new(), CancellationToken::new(), OrgId::new());
     let mut subscription = hub.subscribe(org);
-    let running = tokio::spawn(hub.clone().run(db.app.clone(), stop.clone()));
+    let running = tokio::spawn(hub.clone().run(db.app.clone(), stop.clone(), |_| {}));
     assert_eq!(within(subscription.next()).await, HintEvent::Resync);
 
     let mut conn = db.app.acquire().await.unwrap();

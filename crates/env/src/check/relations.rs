@@ -46,11 +46,17 @@ pub(super) fn add(env: &Environment, role: Role, scope: Scope, found: &mut Vec<E
     if role == Role::ObjectStore {
         relations.store_of_ours();
     }
+    if role == Role::LlmGateway || (role == Role::All && relations.text(registry::LLM_GATEWAY_PORT.name).is_some()) {
+        relations.gateway_of_ours();
+    }
     if role.reads(&registry::TLS_MODE) {
         relations.certificates();
     }
     if role.reads(&registry::POSTGRES_CA_FILE) {
         relations.verification();
+    }
+    if role == Role::SandboxEgress {
+        relations.counts();
     }
     relations.parts(role);
     relations.names();
@@ -103,6 +109,17 @@ impl Relations<'_> {
         if same(self.text("ENCRYPTION_SECRET_HEX"), self.text("INSTANCE_SECRET")) {
             let why = "is the same as ENCRYPTION_SECRET_HEX, so that one leak opens both";
             self.say(Severity::Warning, "INSTANCE_SECRET", why, "Use two different keys");
+        }
+    }
+
+    /// A limit that begins with a zero is more likely a mistyped one than a small one.
+    fn counts(&mut self) {
+        for var in [&registry::SANDBOX_EGRESS_MAX_CLIENTS, &registry::SANDBOX_EGRESS_MAX_CONNECTIONS_PER_SESSION] {
+            let Some(text) = self.text(var.name) else { continue };
+            if text.len() > 1 && text.starts_with('0') {
+                let why = format!("is {text:?}, which begins with a zero");
+                self.say(Severity::Error, var.name, why, "Write the number without it");
+            }
         }
     }
 
@@ -162,6 +179,14 @@ impl Relations<'_> {
                 let fix = format!("Set it to the key that the backend uses, or set {own}");
                 self.say(Severity::Error, key, "is not set", fix);
             }
+        }
+    }
+
+    /// The gateway holds the keys of providers, so it starts only with a lock on its administration.
+    fn gateway_of_ours(&mut self) {
+        let password = registry::SANDBOX_LLM_GATEWAY_ADMIN_PASSWORD.name;
+        if !self.env.is_set(password) {
+            self.say(Severity::Error, password, "is not set", "Set it to the password that the backend uses");
         }
     }
 

@@ -36,6 +36,14 @@ pub const FORCE_COLOR: Var = colour("FORCE_COLOR").help(
     "Toute valeur sauf 0 active les couleurs même si la sortie n’est pas un terminal. NO_COLOR est prioritaire.",
 );
 
+/// `DOCKER_HOST`.
+pub const DOCKER_HOST: Var =
+    Var::new("DOCKER_HOST", Section::Cli, &[Role::Sandbox], Kind::Text).value("unix:///var/run/docker.sock").help(
+        "Container engine that the spawner talks to: unix:// or tcp://.",
+        "Container-Engine, mit der der Spawner spricht: unix:// oder tcp://.",
+        "Moteur de conteneurs auquel s’adresse le spawner : unix:// ou tcp://.",
+    );
+
 pub(super) const CLI: &[Var] = &[
     NO_COLOR,
     FORCE_COLOR,
@@ -74,13 +82,7 @@ pub(super) const CLI: &[Var] = &[
             "Präfix der Container und Volumes in einem Compose-Stack.",
             "Préfixe des conteneurs et volumes dans une pile compose.",
         ),
-    v("DOCKER_HOST", &[Role::Cli, Role::Sandbox], Kind::Text)
-        .derived("the local engine", "die lokale Engine", "le moteur local")
-        .help(
-            "Container engine that the command line and the spawner talk to.",
-            "Container-Engine, mit der Kommandozeile und Spawner sprechen.",
-            "Moteur de conteneurs auquel s’adressent la ligne de commande et le spawner.",
-        ),
+    DOCKER_HOST,
     v("HEALTH_CHECK_TIMEOUT", CLI_ROLE, count(Unit::Seconds)).value("300").help(
         "How long a deployment waits for the new colour to become healthy.",
         "Wie lange ein Deployment auf die neue Farbe wartet.",

@@ -1,18 +1,19 @@
 //! Both databases.
 
-use super::{API, BACKEND, Part, Reaction, Role, Section, Var};
+use super::{API, BACKEND, Part, Reaction, Role, Section, Var, WITH_GATEWAY};
 use crate::kind::{Kind, Unit};
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
     Var::new(name, Section::Database, roles, kind)
 }
 
-const WITH_DB: &[Role] = &[Role::Db, Role::BackendApi, Role::BackendWorker, Role::All, Role::Cli];
+const WITH_DB: &[Role] = &[Role::Db, Role::BackendApi, Role::BackendWorker, Role::All, Role::LlmGateway, Role::Cli];
+const WITH_DBS: &[Role] = &[Role::Db, Role::BackendApi, Role::BackendWorker, Role::All, Role::Cli];
 const POOL: Kind = Kind::Integer { min: 2, max: 100, unit: Unit::Plain };
 
 /// `DATABASE_URL`.
 pub const DATABASE_URL: Var =
-    v("DATABASE_URL", &[Role::BackendApi, Role::BackendWorker, Role::All, Role::LlmGateway], Kind::Postgres)
+    v("DATABASE_URL", WITH_GATEWAY, Kind::Postgres)
         .secret()
         .derived(
             "made from DB_PASSWORD; with `tale dev` its private database",
@@ -43,9 +44,7 @@ pub const KNOWLEDGE_DATABASE_URL: Var = v("KNOWLEDGE_DATABASE_URL", BACKEND, Kin
 
 /// `DB_PASSWORD`.
 pub const DB_PASSWORD: Var =
-    v("DB_PASSWORD", &[Role::Db, Role::BackendApi, Role::BackendWorker, Role::All, Role::Cli], Kind::Secret {
-        min: 1,
-    })
+    v("DB_PASSWORD", WITH_DB, Kind::Secret { min: 1 })
     .secret()
     .example("tale_password_change_me")
     .placeholders(&["tale_password_change_me"])
@@ -70,21 +69,21 @@ pub const APP_DB_NAME: Var = v("APP_DB_NAME", WITH_DB, Kind::DatabaseName).value
 );
 
 /// `KNOWLEDGE_DB_NAME`.
-pub const KNOWLEDGE_DB_NAME: Var = v("KNOWLEDGE_DB_NAME", WITH_DB, Kind::DatabaseName).value("tale_knowledge").help(
+pub const KNOWLEDGE_DB_NAME: Var = v("KNOWLEDGE_DB_NAME", WITH_DBS, Kind::DatabaseName).value("tale_knowledge").help(
     "Name of the knowledge database in the URL made from DB_PASSWORD.",
     "Name der Wissensdatenbank in der aus DB_PASSWORD gebildeten URL.",
     "Nom de la base de connaissances dans l’URL formée à partir de DB_PASSWORD.",
 );
 
 /// `DB_PORT`.
-pub const DB_PORT: Var = v("DB_PORT", BACKEND, Kind::Port { zero: false }).value("5432").help(
+pub const DB_PORT: Var = v("DB_PORT", WITH_GATEWAY, Kind::Port { zero: false }).value("5432").help(
     "Port in the connection URLs that are made from DB_PASSWORD.",
     "Port in den Verbindungs-URLs, die aus DB_PASSWORD gebildet werden.",
     "Port dans les URL de connexion formées à partir de DB_PASSWORD.",
 );
 
 /// `DATABASE_POOL_MAX`.
-pub const DATABASE_POOL_MAX: Var = v("DATABASE_POOL_MAX", BACKEND, POOL).value("10").help(
+pub const DATABASE_POOL_MAX: Var = v("DATABASE_POOL_MAX", WITH_GATEWAY, POOL).value("10").help(
     "Most connections of one process to the application database; three more serve notifications, jobs and migrations.",
     "Höchstzahl der Verbindungen eines Prozesses zur Anwendungsdatenbank; drei weitere dienen Benachrichtigungen, Jobs und Migrationen.",
     "Nombre maximal de connexions d’un processus à la base applicative ; trois de plus servent aux notifications, aux tâches et aux migrations.",
@@ -98,7 +97,7 @@ pub const KNOWLEDGE_DB_POOL_MAX: Var = v("KNOWLEDGE_DB_POOL_MAX", BACKEND, POOL)
 );
 
 /// `POSTGRES_CA_FILE`.
-pub const POSTGRES_CA_FILE: Var = v("POSTGRES_CA_FILE", BACKEND, Kind::File).help(
+pub const POSTGRES_CA_FILE: Var = v("POSTGRES_CA_FILE", WITH_GATEWAY, Kind::File).help(
     "PEM bundle of roots that Postgres servers are verified against besides the public ones, when their URL or the settings of an organization’s own database say sslmode=verify-ca or verify-full.",
     "PEM-Bündel mit Wurzelzertifikaten, gegen die Postgres-Server neben den öffentlichen geprüft werden, wenn ihre URL oder die Einstellungen der eigenen Datenbank einer Organisation sslmode=verify-ca oder verify-full nennen.",
     "Fichier PEM de racines avec lesquelles les serveurs Postgres sont vérifiés, en plus des racines publiques, si leur URL, ou les paramètres de la base propre à une organisation, indiquent sslmode=verify-ca ou verify-full.",

@@ -51,6 +51,26 @@ pub const BASE_PATH: Var = domain("BASE_PATH", WITH_PROXY, Kind::BasePath).help(
     "Préfixe de chemin sous lequel tout le déploiement est servi. Une barre oblique finale est sans effet.",
 );
 
+/// `TOTP_CLIENT_NAME`.
+pub const TOTP_CLIENT_NAME: Var = domain(
+    "TOTP_CLIENT_NAME",
+    &[Role::Platform, Role::BackendApi, Role::All],
+    Kind::TotpClient,
+)
+.derived("unset (same as Tale)", "nicht gesetzt (wie Tale)", "non définie (comme Tale)")
+.help(
+    "Client name in the label of new authenticator entries and of backup-code files.",
+    "Kundenname in der Bezeichnung neuer Authenticator-Einträge und der Dateien mit Backup-Codes.",
+    "Nom du client dans le libellé des nouvelles entrées d’authentification et des fichiers de codes de secours.",
+);
+
+/// `TOTP_ENVIRONMENT`.
+pub const TOTP_ENVIRONMENT: Var = domain("TOTP_ENVIRONMENT", API, Kind::TotpEnvironment).help(
+    "Environment suffix in the same labels; `pr` counts as unset.",
+    "Umgebungszusatz in denselben Bezeichnungen; `pr` gilt als nicht gesetzt.",
+    "Suffixe d’environnement dans ces mêmes libellés ; `pr` compte comme non défini.",
+);
+
 pub(super) const DOMAIN: &[Var] = &[
     SITE_URL,
     ADDITIONAL_SITE_URLS,
@@ -74,19 +94,8 @@ pub(super) const DOMAIN: &[Var] = &[
         "Pfadpräfix des Dokumentationsdienstes.",
         "Préfixe de chemin du service de documentation.",
     ),
-    domain("TOTP_CLIENT_NAME", &[Role::Platform, Role::BackendApi, Role::All], Kind::TotpClient)
-        .derived("unset (same as Tale)", "nicht gesetzt (wie Tale)", "non définie (comme Tale)")
-        .not_yet(Part::SecondFactor)
-        .help(
-            "Client name in the label of new authenticator entries and of backup-code files.",
-            "Kundenname in der Bezeichnung neuer Authenticator-Einträge und der Dateien mit Backup-Codes.",
-            "Nom du client dans le libellé des nouvelles entrées d’authentification et des fichiers de codes de secours.",
-        ),
-    domain("TOTP_ENVIRONMENT", API, Kind::TotpEnvironment).not_yet(Part::SecondFactor).help(
-        "Environment suffix in the same labels; `pr` counts as unset.",
-        "Umgebungszusatz in denselben Bezeichnungen; `pr` gilt als nicht gesetzt.",
-        "Suffixe d’environnement dans ces mêmes libellés ; `pr` compte comme non défini.",
-    ),
+    TOTP_CLIENT_NAME,
+    TOTP_ENVIRONMENT,
 ];
 
 /// `TLS_MODE`.

@@ -1,6 +1,6 @@
 //! Feature flags and retention.
 
-use super::{API, BACKEND, Part, Role, Section, Var};
+use super::{API, BACKEND, Part, Role, Section, Var, WITH_GATEWAY};
 use crate::kind::{Kind, Unit};
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -17,10 +17,22 @@ const fn header(name: &'static str, default: &'static str) -> Var {
 
 const BOUND: Kind = Kind::Integer { min: 1, max: u64::MAX, unit: Unit::Plain };
 
+/// `TALE_SKIP_SSRF_FIREWALL`.
+pub const TALE_SKIP_SSRF_FIREWALL: Var = v(
+    "TALE_SKIP_SSRF_FIREWALL",
+    &[Role::SandboxEgress],
+    Kind::Flag("1"),
+)
+.help(
+    "Starts without the packet filter, for development. Addresses are judged inside the program at every connection all the same, as the backend roles do, which have no filter.",
+    "Startet ohne den Paketfilter, für die Entwicklung. Adressen werden trotzdem im Programm bei jeder Verbindung beurteilt, wie in den Backend-Rollen, die keinen Filter haben.",
+    "Démarre sans le filtre de paquets, pour le développement. Les adresses restent jugées dans le programme à chaque connexion, comme dans les rôles du backend, qui n’ont pas de filtre.",
+);
+
 /// `TALE_ALLOW_PRIVATE_PROVIDER_HOSTS`.
 pub const TALE_ALLOW_PRIVATE_PROVIDER_HOSTS: Var = v(
     "TALE_ALLOW_PRIVATE_PROVIDER_HOSTS",
-    &[Role::BackendApi, Role::BackendWorker, Role::All, Role::LlmGateway],
+    WITH_GATEWAY,
     Kind::Flag("1"),
 )
 .help(
@@ -54,7 +66,7 @@ pub const TALE_ORGANIZATION_CREATORS: Var = v("TALE_ORGANIZATION_CREATORS", API,
     );
 
 /// `TALE_CONFIG_DIR`.
-pub const TALE_CONFIG_DIR: Var = v("TALE_CONFIG_DIR", BACKEND, Kind::Directory)
+pub const TALE_CONFIG_DIR: Var = v("TALE_CONFIG_DIR", WITH_GATEWAY, Kind::Directory)
     .derived("`config` in TALE_DATA_DIR", "`config` in TALE_DATA_DIR", "`config` dans TALE_DATA_DIR")
     .example("/app/data")
     .help(
@@ -127,21 +139,7 @@ pub(super) const FEATURE_FLAGS: &[Var] = &[
         "Lässt Crawl-Ziele auf privaten Adressen zu. Adressen von Cloud-Metadaten bleiben abgelehnt.",
         "Admet des cibles d’exploration sur des adresses privées. Les adresses de métadonnées cloud restent refusées.",
     ),
-    v(
-        "TALE_SKIP_SSRF_FIREWALL",
-        &[Role::BackendApi, Role::BackendWorker, Role::All, Role::SandboxEgress],
-        Kind::Flag("1"),
-    )
-    .accepted(
-        "Outbound addresses are judged inside the program at every connection; there is no packet filter to skip.",
-        "Ausgehende Adressen werden im Programm bei jeder Verbindung beurteilt; es gibt keinen Paketfilter zu überspringen.",
-        "Les adresses sortantes sont jugées dans le programme à chaque connexion ; il n’y a pas de filtre de paquets à ignorer.",
-    )
-    .help(
-        "Skipped the packet filter that the container installed at its start.",
-        "Übersprang den Paketfilter, den der Container beim Start einrichtete.",
-        "Ignorait le filtre de paquets que le conteneur installait au démarrage.",
-    ),
+    TALE_SKIP_SSRF_FIREWALL,
     v("TALE_DEBUG_LLM_WIRE", BACKEND, Kind::Flag("1"))
         .accepted(
             "Requests to models are never logged; TALE_LOG=tale=debug shows their course.",

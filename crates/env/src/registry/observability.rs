@@ -1,14 +1,21 @@
 //! Logs, metrics, error reports and analytics.
 
-use super::{BACKEND, EVERY_PROCESS, Reaction, Role, Section, Var};
+use super::{EVERY_PROCESS, Reaction, Role, Section, Var, WITH_GATEWAY};
 use crate::kind::Kind;
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
     Var::new(name, Section::Observability, roles, kind)
 }
 
-const REPORTERS: &[Role] =
-    &[Role::Platform, Role::BackendApi, Role::BackendWorker, Role::All, Role::ObjectStore, Role::Sandbox];
+const REPORTERS: &[Role] = &[
+    Role::Platform,
+    Role::BackendApi,
+    Role::BackendWorker,
+    Role::All,
+    Role::ObjectStore,
+    Role::LlmGateway,
+    Role::Sandbox,
+];
 const WEB: &[Role] = &[Role::Platform, Role::All];
 const SITES: &[Role] = &[Role::Platform, Role::All, Role::Docs];
 const RATE: Kind = Kind::Number { min: 0.0, max: 1.0 };
@@ -26,12 +33,17 @@ pub const TALE_LOG_FORMAT: Var = v("TALE_LOG_FORMAT", EVERY_PROCESS, Kind::OneOf
     .help("Form of the log lines.", "Form der Protokollzeilen.", "Forme des lignes de journal.");
 
 /// `METRICS_BEARER_TOKEN`.
-pub const METRICS_BEARER_TOKEN: Var =
-    v("METRICS_BEARER_TOKEN", &[Role::Platform, Role::BackendApi, Role::All], Kind::Secret { min: 1 }).secret().help(
-        "Token of the public metrics routes; without it they answer 401.",
-        "Token der öffentlichen Metrik-Routen; ohne ihn antworten sie mit 401.",
-        "Jeton des routes de métriques publiques ; sans lui, elles répondent 401.",
-    );
+pub const METRICS_BEARER_TOKEN: Var = v(
+    "METRICS_BEARER_TOKEN",
+    &[Role::Platform, Role::BackendApi, Role::All, Role::LlmGateway],
+    Kind::Secret { min: 1 },
+)
+.secret()
+.help(
+    "Token of the public metrics routes; without it they answer 401.",
+    "Token der öffentlichen Metrik-Routen; ohne ihn antworten sie mit 401.",
+    "Jeton des routes de métriques publiques ; sans lui, elles répondent 401.",
+);
 
 /// `SENTRY_DSN`.
 pub const SENTRY_DSN: Var = v("SENTRY_DSN", REPORTERS, Kind::Url(&["https", "http"])).secret().help(
@@ -49,7 +61,7 @@ pub const SENTRY_ENVIRONMENT: Var = v("SENTRY_ENVIRONMENT", REPORTERS, Kind::Tex
 
 /// `BACKEND_SENTRY_TRACES_SAMPLE_RATE`.
 pub const BACKEND_SENTRY_TRACES_SAMPLE_RATE: Var =
-    v("BACKEND_SENTRY_TRACES_SAMPLE_RATE", BACKEND, RATE).value("0").help(
+    v("BACKEND_SENTRY_TRACES_SAMPLE_RATE", WITH_GATEWAY, RATE).value("0").help(
         "Share of requests and jobs whose duration is sent.",
         "Anteil der Anfragen und Aufträge, deren Dauer gesendet wird.",
         "Part des requêtes et des tâches dont la durée est envoyée.",

@@ -21,8 +21,6 @@ pub enum Part {
     Deploy,
     /// The MCP endpoint.
     Mcp,
-    /// The model gateway.
-    Gateway,
     /// A documentation site.
     DocsSite,
     /// Re-ranking.
@@ -31,8 +29,6 @@ pub enum Part {
     Retention,
     /// Sandboxes.
     Sandboxes,
-    /// A second factor.
-    SecondFactor,
     /// Video links.
     Video,
     /// WebDAV.
@@ -84,11 +80,6 @@ impl Part {
                 "Diese Version hat keinen MCP-Endpunkt.",
                 "Cette version n’a pas de point d’accès MCP.",
             ),
-            Self::Gateway => words(
-                "This release has no model gateway.",
-                "Diese Version hat kein Modell-Gateway.",
-                "Cette version n’a pas de passerelle de modèles.",
-            ),
             Self::DocsSite => words(
                 "This release has no documentation site.",
                 "Diese Version hat keine Dokumentations-Website.",
@@ -105,14 +96,9 @@ impl Part {
                 "Cette version n’a pas de politiques de conservation.",
             ),
             Self::Sandboxes => words(
-                "This release has no sandboxes.",
-                "Diese Version hat keine Sandboxes.",
-                "Cette version n’a pas de sandbox.",
-            ),
-            Self::SecondFactor => words(
-                "This release has no second factor.",
-                "Diese Version hat keinen zweiten Faktor.",
-                "Cette version n’a pas de second facteur.",
+                "This release has no such part of the sandboxes yet: containers inside of them, build caches, Kubernetes, connected devices.",
+                "Diese Version hat diesen Teil der Sandboxes noch nicht: Container in ihnen, Build-Caches, Kubernetes, verbundene Geräte.",
+                "Cette version n’a pas encore cette partie des sandbox : conteneurs internes, caches de build, Kubernetes, appareils connectés.",
             ),
             Self::Video => words(
                 "This release reads no video links.",

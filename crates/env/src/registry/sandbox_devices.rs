@@ -4,7 +4,7 @@ use super::{BACKEND, Part, Role, Section, Var};
 use crate::kind::{Kind, Unit};
 
 const fn egress(name: &'static str, kind: Kind) -> Var {
-    Var::new(name, Section::SandboxEgress, &[Role::SandboxEgress], kind).not_yet(Part::Sandboxes)
+    Var::new(name, Section::SandboxEgress, &[Role::SandboxEgress], kind)
 }
 
 const fn device(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -12,58 +12,80 @@ const fn device(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
 }
 
 const SPAWNER: &[Role] = super::sandbox::SPAWNER;
+/// Largest number of connections: what is above is a typing error that would mean no limit.
+const MAX_COUNT: u64 = 4_294_967_295;
+
 const HTTP: Kind = Kind::Url(&["http", "https"]);
 
-pub(super) const SANDBOX_EGRESS: &[Var] = &[
-    egress("SANDBOX_EGRESS_ALLOWLIST", Kind::Text)
-        .derived(
-            "unset (all public hosts)",
-            "nicht gesetzt (alle öffentlichen Hosts)",
-            "non définie (tous les hôtes publics)",
-        )
-        .help(
-            "Hosts that sessions may reach; everything else is refused then.",
-            "Hosts, die Sitzungen erreichen dürfen; alles andere wird dann abgelehnt.",
-            "Hôtes que les sessions peuvent joindre ; tout le reste est alors refusé.",
-        ),
-    egress("SANDBOX_EGRESS_MAX_CLIENTS", Kind::Integer { min: 1, max: u64::MAX, unit: Unit::Plain })
+/// `SANDBOX_EGRESS_ALLOWLIST`.
+pub const SANDBOX_EGRESS_ALLOWLIST: Var = egress("SANDBOX_EGRESS_ALLOWLIST", Kind::Text)
+    .derived("unset (all public hosts)", "nicht gesetzt (alle öffentlichen Hosts)", "non définie (tous les hôtes publics)")
+    .help(
+        "Hosts that sandboxes may reach; everything else is refused then. One per line or separated by `|`: `example.com`, `*.example.com` or a regular expression.",
+        "Hosts, die Sandboxes erreichen dürfen; alles andere wird dann abgelehnt. Einer je Zeile oder durch `|` getrennt: `example.com`, `*.example.com` oder ein regulärer Ausdruck.",
+        "Hôtes que les sandbox peuvent joindre ; tout le reste est alors refusé. Un par ligne ou séparés par `|` : `example.com`, `*.example.com` ou une expression régulière.",
+    );
+
+/// `SANDBOX_EGRESS_MAX_CLIENTS`.
+pub const SANDBOX_EGRESS_MAX_CLIENTS: Var =
+    egress("SANDBOX_EGRESS_MAX_CLIENTS", Kind::Integer { min: 1, max: MAX_COUNT, unit: Unit::Plain })
         .value("2000")
         .help(
             "Connections of all sessions at the same time.",
             "Gleichzeitige Verbindungen aller Sitzungen.",
             "Connexions simultanées de toutes les sessions.",
-        ),
-    egress(
-        "SANDBOX_EGRESS_MAX_CONNECTIONS_PER_SESSION",
-        Kind::Integer { min: 0, max: 4_294_967_295, unit: Unit::Plain },
-    )
-    .value("256")
-    .help(
-        "Connections of one session at the same time; 0 means no limit.",
-        "Gleichzeitige Verbindungen einer Sitzung; 0 heißt ohne Grenze.",
-        "Connexions simultanées d’une session ; 0 signifie sans limite.",
-    ),
-    egress("SANDBOX_EGRESS_CONNECT_PORTS", Kind::Ports).value("443").help(
-        "Ports to which sessions may open tunnels.",
-        "Ports, zu denen Sitzungen Tunnel öffnen dürfen.",
-        "Ports vers lesquels les sessions peuvent ouvrir des tunnels.",
-    ),
+        );
+
+/// `SANDBOX_EGRESS_MAX_CONNECTIONS_PER_SESSION`.
+pub const SANDBOX_EGRESS_MAX_CONNECTIONS_PER_SESSION: Var =
+    egress("SANDBOX_EGRESS_MAX_CONNECTIONS_PER_SESSION", Kind::Integer { min: 0, max: MAX_COUNT, unit: Unit::Plain })
+        .value("256")
+        .help(
+            "Connections of one session at the same time; 0 means no limit.",
+            "Gleichzeitige Verbindungen einer Sitzung; 0 heißt ohne Grenze.",
+            "Connexions simultanées d’une session ; 0 signifie sans limite.",
+        );
+
+/// `SANDBOX_EGRESS_CONNECT_PORTS`.
+pub const SANDBOX_EGRESS_CONNECT_PORTS: Var = egress("SANDBOX_EGRESS_CONNECT_PORTS", Kind::Ports).value("443").help(
+    "Ports to which sessions may open tunnels. Plain HTTP may go to port 80 and to these.",
+    "Ports, zu denen Sitzungen Tunnel öffnen dürfen. Einfaches HTTP darf zu Port 80 und zu diesen.",
+    "Ports vers lesquels les sessions peuvent ouvrir des tunnels. Le HTTP simple peut aller vers le port 80 et vers ceux-ci.",
+);
+
+/// `SANDBOX_EGRESS_IDLE_SECONDS`.
+pub const SANDBOX_EGRESS_IDLE_SECONDS: Var =
     egress("SANDBOX_EGRESS_IDLE_SECONDS", Kind::Integer { min: 1, max: 86_400, unit: Unit::Seconds })
         .value("600")
         .help(
             "After how long an idle connection is closed.",
             "Nach welcher Zeit eine untätige Verbindung geschlossen wird.",
             "Délai après lequel une connexion inactive est fermée.",
-        ),
-    Var::new("SANDBOX_TRANSPARENT_EGRESS", Section::SandboxEgress, SPAWNER, Kind::Bool)
-        .not_yet(Part::Sandboxes)
-        .value("true")
-        .help(
-            "Leads every outgoing connection of a session through the proxy.",
-            "Führt jede ausgehende Verbindung einer Sitzung durch den Proxy.",
-            "Fait passer chaque connexion sortante d’une session par le proxy.",
-        ),
+        );
+
+/// `SANDBOX_TRANSPARENT_EGRESS`.
+pub const SANDBOX_TRANSPARENT_EGRESS: Var =
+    Var::new("SANDBOX_TRANSPARENT_EGRESS", Section::SandboxEgress, SPAWNER, Kind::Bool).value("true").help(
+        "Leads every outgoing connection of a session through the proxy, also of programs that know of none.",
+        "Führt jede ausgehende Verbindung einer Sitzung durch den Proxy, auch die von Programmen, die keinen kennen.",
+        "Fait passer chaque connexion sortante d’une session par le proxy, même celles de programmes qui l’ignorent.",
+    );
+
+pub(super) const SANDBOX_EGRESS: &[Var] = &[
+    SANDBOX_EGRESS_ALLOWLIST,
+    SANDBOX_EGRESS_MAX_CLIENTS,
+    SANDBOX_EGRESS_MAX_CONNECTIONS_PER_SESSION,
+    SANDBOX_EGRESS_CONNECT_PORTS,
+    SANDBOX_EGRESS_IDLE_SECONDS,
+    SANDBOX_TRANSPARENT_EGRESS,
 ];
+
+/// `SANDBOX_INSTANCE`.
+pub const SANDBOX_INSTANCE: Var = Var::new("SANDBOX_INSTANCE", Section::SandboxDevices, SPAWNER, Kind::Label).help(
+    "Label of the containers a spawner owns, so that several share one engine.",
+    "Kennzeichen der Container eines Spawners, damit mehrere eine Engine teilen.",
+    "Étiquette des conteneurs d’un spawner, pour que plusieurs partagent un moteur.",
+);
 
 pub(super) const SANDBOX_DEVICES: &[Var] = &[
     device("SANDBOX_HUB_PORT", SPAWNER, Kind::Port { zero: true }).value("8004").help(
@@ -114,11 +136,7 @@ pub(super) const SANDBOX_DEVICES: &[Var] = &[
         "Konfiguration eines Spawners auf einem verbundenen Rechner.",
         "Configuration d’un spawner sur une machine connectée.",
     ),
-    device("SANDBOX_INSTANCE", SPAWNER, Kind::Label).help(
-        "Label of the containers a spawner owns, so that several share one engine.",
-        "Kennzeichen der Container eines Spawners, damit mehrere eine Engine teilen.",
-        "Étiquette des conteneurs d’un spawner, pour que plusieurs partagent un moteur.",
-    ),
+    SANDBOX_INSTANCE,
     device("TALE_SANDBOX_HOME", &[Role::Cli], Kind::Directory).value("~/.tale/sandbox").help(
         "State directory of the `tale sandbox` commands on a device.",
         "Zustandsverzeichnis der Befehle `tale sandbox` auf einem Gerät.",

@@ -1,6 +1,6 @@
 //! Secrets of the instance, the audit pepper, and secrets of providers.
 
-use super::{BACKEND, NOBODY, Part, Reaction, Role, Section, Var};
+use super::{BACKEND, BACKEND_AND_SPAWNER, NOBODY, Part, Reaction, Role, Section, Var, WITH_GATEWAY};
 use crate::kind::Kind;
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -15,7 +15,6 @@ const fn made_by_dev(var: Var) -> Var {
     var.derived("none; `tale dev` makes one", "keiner; `tale dev` erzeugt einen", "aucune ; `tale dev` en crée une")
 }
 
-const WITH_GATEWAY: &[Role] = &[Role::BackendApi, Role::BackendWorker, Role::All, Role::LlmGateway];
 const WEB_AND_BACKEND: &[Role] = super::WEB_AND_BACKEND;
 
 /// A key of the example file. It is public.
@@ -46,7 +45,7 @@ pub const ENCRYPTION_SECRET_HEX: Var = made_by_dev(v("ENCRYPTION_SECRET_HEX", WI
     );
 
 /// `ENCRYPTION_SECRET`.
-pub const ENCRYPTION_SECRET: Var = v("ENCRYPTION_SECRET", BACKEND, Kind::Base64Key).help(
+pub const ENCRYPTION_SECRET: Var = v("ENCRYPTION_SECRET", WITH_GATEWAY, Kind::Base64Key).help(
     "The same key in base64. It counts only while ENCRYPTION_SECRET_HEX is unset.",
     "Derselbe Schlüssel in Base64. Er gilt nur, solange ENCRYPTION_SECRET_HEX nicht gesetzt ist.",
     "La même clé en base64. Elle ne compte que si ENCRYPTION_SECRET_HEX n’est pas définie.",
@@ -70,6 +69,21 @@ pub const INSTANCE_SECRET: Var = made_by_dev(v("INSTANCE_SECRET", BACKEND, Kind:
         "Racine dont sont dérivées les clés de signature de cette instance, dont celles des curseurs de page. `openssl rand -hex 32` en crée une.",
     );
 
+/// `SANDBOX_TOKEN`.
+pub const SANDBOX_TOKEN: Var = v("SANDBOX_TOKEN", BACKEND_AND_SPAWNER, Kind::Secret { min: 1 }).help(
+    "Shared secret with which the backend signs every call to the spawner.",
+    "Gemeinsames Geheimnis, mit dem das Backend jeden Aufruf des Spawners signiert.",
+    "Secret partagé avec lequel le backend signe chaque appel au spawner.",
+);
+
+/// `SANDBOX_TOKEN_PREVIOUS`.
+pub const SANDBOX_TOKEN_PREVIOUS: Var =
+    v("SANDBOX_TOKEN_PREVIOUS", &[Role::Sandbox], Kind::Secret { min: 1 }).secret().help(
+        "The SANDBOX_TOKEN before, while it is changed: the spawner also takes calls signed with it, and reaches sessions that were started with it.",
+        "Das vorherige SANDBOX_TOKEN während eines Wechsels: Der Spawner nimmt auch damit signierte Aufrufe an und erreicht Sitzungen, die damit gestartet wurden.",
+        "Le SANDBOX_TOKEN précédent, le temps d’un changement : le spawner accepte aussi les appels signés avec lui et joint les sessions démarrées avec lui.",
+    );
+
 pub(super) const SECRETS: &[Var] = &[
     BETTER_AUTH_SECRET,
     ENCRYPTION_SECRET_HEX,
@@ -89,26 +103,10 @@ pub(super) const SECRETS: &[Var] = &[
             "Schlüssel, mit dem WebDAV-App-Passwörter gehasht werden, unabhängig von INSTANCE_SECRET.",
             "Clé avec laquelle les mots de passe d’application WebDAV sont hachés, indépendamment de INSTANCE_SECRET.",
         ),
-    v("SANDBOX_TOKEN", &[Role::BackendApi, Role::BackendWorker, Role::All, Role::Sandbox], Kind::Secret { min: 1 })
-        .not_yet(Part::Sandboxes)
-        .help(
-            "Shared secret with which the backend signs every call to the spawner.",
-            "Gemeinsames Geheimnis, mit dem das Backend jeden Aufruf des Spawners signiert.",
-            "Secret partagé avec lequel le backend signe chaque appel au spawner.",
-        ),
-    v("SANDBOX_LLM_GATEWAY_ADMIN_PASSWORD", WITH_GATEWAY, Kind::Secret { min: 1 }).not_yet(Part::Gateway).help(
-        "Password of the model gateway's administration. It must stay the same.",
-        "Passwort der Verwaltung des Modell-Gateways. Es muss gleich bleiben.",
-        "Mot de passe d’administration de la passerelle de modèles. Il doit rester le même.",
-    ),
-    Var::new("SANDBOX_LLM_GATEWAY_ADMIN_USERNAME", Section::Secrets, WITH_GATEWAY, Kind::Word)
-        .value("admin")
-        .not_yet(Part::Gateway)
-        .help(
-            "User name that goes with the password of the gateway's administration.",
-            "Benutzername zum Passwort der Gateway-Verwaltung.",
-            "Nom d’utilisateur associé au mot de passe d’administration de la passerelle.",
-        ),
+    SANDBOX_TOKEN,
+    SANDBOX_TOKEN_PREVIOUS,
+    SANDBOX_LLM_GATEWAY_ADMIN_PASSWORD,
+    SANDBOX_LLM_GATEWAY_ADMIN_USERNAME,
     v("BIFROST_SETUP_TOKEN", &[Role::LlmGateway], Kind::Secret { min: 1 })
         .accepted(
             "The gateway's image always replaced it by SANDBOX_LLM_GATEWAY_ADMIN_PASSWORD.",
@@ -121,6 +119,22 @@ pub(super) const SECRETS: &[Var] = &[
             "Jeton d’initialisation d’une passerelle sans administrateur ; un opérateur ne le définit jamais.",
         ),
 ];
+
+/// `SANDBOX_LLM_GATEWAY_ADMIN_PASSWORD`.
+pub const SANDBOX_LLM_GATEWAY_ADMIN_PASSWORD: Var =
+    v("SANDBOX_LLM_GATEWAY_ADMIN_PASSWORD", WITH_GATEWAY, Kind::Secret { min: 1 }).help(
+        "Password of the model gateway's administration, the same on the backend and on the gateway. A gateway does not start without it; a backend without it hands no settings on.",
+        "Passwort der Verwaltung des Modell-Gateways, gleich beim Backend und beim Gateway. Ohne es startet kein Gateway; ein Backend ohne es gibt keine Einstellungen weiter.",
+        "Mot de passe d’administration de la passerelle de modèles, identique pour le backend et la passerelle. Sans lui, une passerelle ne démarre pas ; un backend ne transmet aucun réglage.",
+    );
+
+/// `SANDBOX_LLM_GATEWAY_ADMIN_USERNAME`.
+pub const SANDBOX_LLM_GATEWAY_ADMIN_USERNAME: Var =
+    Var::new("SANDBOX_LLM_GATEWAY_ADMIN_USERNAME", Section::Secrets, WITH_GATEWAY, Kind::Word).value("admin").help(
+        "User name that goes with the password of the gateway's administration.",
+        "Benutzername zum Passwort der Gateway-Verwaltung.",
+        "Nom d’utilisateur associé au mot de passe d’administration de la passerelle.",
+    );
 
 /// `TALE_AUDIT_PEPPER`.
 pub const TALE_AUDIT_PEPPER: Var =
@@ -166,17 +180,17 @@ pub const SOPS_AGE_KEY_FILE: Var = provider("SOPS_AGE_KEY_FILE", BACKEND, Kind::
 );
 
 pub(super) const PROVIDER_SECRETS: &[Var] = &[
-    provider("TALE_PROVIDER_KEY_<NAME>", BACKEND, Kind::Secret { min: 1 }).secret().help(
+    provider("TALE_PROVIDER_KEY_<NAME>", WITH_GATEWAY, Kind::Secret { min: 1 }).secret().help(
         "API key of a model provider whose credential names this variable instead of storing the key. The whole name has at most 40 characters.",
         "API-Schlüssel eines Modellanbieters, dessen Zugang diese Variable nennt, statt den Schlüssel zu speichern. Der ganze Name hat höchstens 40 Zeichen.",
         "Clé d’API d’un fournisseur de modèles dont l’identifiant nomme cette variable au lieu de stocker la clé. Le nom entier compte au plus 40 caractères.",
     ),
-    provider("TALE_PROVIDER_KEY_LOCAL_INFERENCE", BACKEND, Kind::Token { min: 32, max: 256 }).secret().help(
+    provider("TALE_PROVIDER_KEY_LOCAL_INFERENCE", WITH_GATEWAY, Kind::Token { min: 32, max: 256 }).secret().help(
         "Key of a private inference service that was deployed together with Tale.",
         "Schlüssel eines privaten Inferenzdienstes, der zusammen mit Tale eingerichtet wurde.",
         "Clé d’un service d’inférence privé déployé avec Tale.",
     ),
-    provider("TALE_TOKEN_SOURCE_<NAME>", BACKEND, Kind::Secret { min: 1 }).secret().not_yet(Part::Agents).help(
+    provider("TALE_TOKEN_SOURCE_<NAME>", BACKEND, Kind::Secret { min: 1 }).secret().help(
         "Secret with which a subscription credential signs in to its broker. The whole name has at most 60 characters.",
         "Geheimnis, mit dem sich ein Abonnement-Zugang bei seinem Vermittler anmeldet. Der ganze Name hat höchstens 60 Zeichen.",
         "Secret avec lequel un identifiant d’abonnement s’authentifie auprès de son courtier. Le nom entier compte au plus 60 caractères.",

@@ -1,6 +1,6 @@
 //! Roles, ports, replicas, concurrency and draining.
 
-use super::{BACKEND, EVERY_PROCESS, KEEPERS, Part, Reaction, Role, Section, Var, WEB_AND_BACKEND, WORKER};
+use super::{BACKEND, DRAINING, EVERY_PROCESS, Part, Reaction, Role, Section, Var, WEB_AND_BACKEND, WORKER};
 use crate::kind::{Kind, Unit};
 
 const fn v(name: &'static str, roles: &'static [Role], kind: Kind) -> Var {
@@ -20,13 +20,13 @@ const SLOTS: Kind = Kind::Integer { min: 1, max: 256, unit: Unit::Plain };
 pub const ROLE: Var = v(
     "ROLE",
     EVERY_PROCESS,
-    Kind::OneOf(&["platform", "backend-api", "backend-worker", "all", "object-store", "api", "worker"]),
+    Kind::OneOf(&["platform", "backend-api", "backend-worker", "all", "object-store", "llm-gateway", "sandbox", "sandbox-egress", "api", "worker"]),
 )
 .derived("what TALE_ROLE says, else all", "was TALE_ROLE sagt, sonst all", "ce que dit TALE_ROLE, sinon all")
 .help(
-    "What `tale serve` without an argument runs: the web tier, the HTTP doors, the jobs, all of these in one process, or an object store. api and worker are short for the two backend roles.",
-    "Was `tale serve` ohne Argument ausführt: Weboberfläche, HTTP-Zugänge, Jobs, diese drei in einem Prozess oder einen Objektspeicher. api und worker sind kurz für die beiden Backend-Rollen.",
-    "Ce qu’exécute `tale serve` sans argument : l’interface web, les accès HTTP, les tâches, ces trois dans un seul processus, ou un stockage d’objets. api et worker abrègent les deux rôles du backend.",
+    "What `tale serve` without an argument runs: the web tier, the HTTP doors, the jobs, all of these in one process, an object store, the model gateway, the spawner of sandboxes, or their way out. api and worker are short for the two backend roles.",
+    "Was `tale serve` ohne Argument ausführt: Weboberfläche, HTTP-Zugänge, Jobs, diese drei in einem Prozess, einen Objektspeicher, das Modell-Gateway, den Spawner der Sandboxes oder deren Ausgang. api und worker sind kurz für die beiden Backend-Rollen.",
+    "Ce qu’exécute `tale serve` sans argument : l’interface web, les accès HTTP, les tâches, ces trois dans un seul processus, un stockage d’objets, la passerelle de modèles, le spawner des sandbox ou leur sortie réseau. api et worker abrègent les deux rôles du backend.",
 );
 
 /// `TALE_ROLE`.
@@ -96,11 +96,11 @@ pub const WORKER_CONCURRENCY: Var =
 
 /// `SHUTDOWN_DRAIN_MS`.
 pub const SHUTDOWN_DRAIN_MS: Var =
-    v("SHUTDOWN_DRAIN_MS", KEEPERS, Kind::Integer { min: 1_000, max: 600_000, unit: Unit::Millis })
+    v("SHUTDOWN_DRAIN_MS", DRAINING, Kind::Integer { min: 1_000, max: 600_000, unit: Unit::Millis })
         .derived(
-            "15000; for the role backend-worker 90000",
-            "15000; für die Rolle backend-worker 90000",
-            "15000 ; pour le rôle backend-worker, 90000",
+            "15000; for the roles backend-worker and llm-gateway 90000",
+            "15000; für die Rollen backend-worker und llm-gateway 90000",
+            "15000 ; pour les rôles backend-worker et llm-gateway, 90000",
         )
         .help(
             "How long a stopping process waits for running work. A container's grace period must be at least 15 s longer.",

@@ -121,12 +121,32 @@ fn the_base_path_leaves_the_path_of_files_alone() {
 
 #[test]
 fn what_has_no_effect_is_said_and_stops_nothing() {
-    let found = of(&[("TOTP_CLIENT_NAME", "Acme"), ("AUTH_DATABASE_POOL_MAX", "9"), ("TOTP_ENVIRONMENT", "a b")]);
+    let found = of(&[("TALE_ALLOW_PRIVATE_CRAWL_HOSTS", "1"), ("AUTH_DATABASE_POOL_MAX", "9")]);
     assert!(found.iter().all(|problem| problem.severity == Severity::Note), "{found:#?}");
     let found = words(&found).join("\n");
-    assert!(found.contains("TOTP_CLIENT_NAME has no effect. This release has no second factor"), "{found}");
+    assert!(found.contains("TALE_ALLOW_PRIVATE_CRAWL_HOSTS has no effect. This release crawls no websites"), "{found}");
     assert!(found.contains("AUTH_DATABASE_POOL_MAX has no effect. Sessions are read through"), "{found}");
     assert!(of(&[("CONTROLLER_URL", "x"), ("TALE_AUDIT_SIGNING_KEY", "x"), ("SANDBOX_PORT", "x")]).is_empty());
+}
+
+#[test]
+fn labels_of_authenticators_stop_the_start_when_they_cannot_be_written() {
+    for (name, bad) in [
+        ("TOTP_CLIENT_NAME", "-Acme"),
+        ("TOTP_CLIENT_NAME", "Acme: Zürich"),
+        ("TOTP_CLIENT_NAME", "Acme/Zürich"),
+        ("TOTP_CLIENT_NAME", &"a".repeat(41)),
+        ("TOTP_ENVIRONMENT", "a b"),
+        ("TOTP_ENVIRONMENT", "-te"),
+        ("TOTP_ENVIRONMENT", "tê"),
+    ] {
+        let found = words(&of(&[(name, bad)])).join("\n");
+        assert!(found.starts_with("error: ") && found.contains(name), "{bad}: {found}");
+    }
+    for good in [("TOTP_CLIENT_NAME", "Zürich & Weiß"), ("TOTP_CLIENT_NAME", "  "), ("TOTP_ENVIRONMENT", "preview-42")]
+    {
+        assert_eq!(of(&[good]), [], "{good:?}");
+    }
 }
 
 #[test]

@@ -48,13 +48,25 @@ fn variables(text: &str) -> BTreeMap<String, BTreeSet<String>> {
 fn every_service_gets_what_its_role_reads() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/compose.yml");
     let found = variables(&std::fs::read_to_string(path).unwrap());
-    for role in [Role::Platform, Role::BackendApi, Role::BackendWorker, Role::Proxy, Role::Db, Role::ObjectStore] {
+    let roles = [
+        Role::Platform,
+        Role::BackendApi,
+        Role::BackendWorker,
+        Role::Proxy,
+        Role::Db,
+        Role::ObjectStore,
+        Role::LlmGateway,
+        Role::Sandbox,
+        Role::SandboxEgress,
+    ];
+    for role in roles {
         let wanted: BTreeSet<String> = registry::vars()
             .filter(|var| var.is_read() && role.reads(var) && var.family().is_none())
             .filter(|var| !NOT_PASSED.contains(&var.name))
             .filter(|var| role != FIXED_DRAIN || var.name != registry::SHUTDOWN_DRAIN_MS.name)
             .map(|var| var.name.to_owned())
             .collect();
-        assert_eq!(found[role.name()], wanted, "{}", role.name());
+        let service = if role == Role::LlmGateway { "sandbox-llm-gateway" } else { role.name() };
+        assert_eq!(found[service], wanted, "{service}");
     }
 }

@@ -1,13 +1,13 @@
 //! Writes a whole answer of the interface that was called.
 
 use serde_json::{Value, json};
-use tale_models::wire::ApiFormat;
 
 use super::write::{Told, anthropic_usage, custom_input, openai_usage};
 use super::write_anthropic::{message_id, stop_words, vendor_block};
 use super::write_openai::finish_word;
-use super::{Finish, Piece, Tokens};
+use super::{Finish, Piece, Tokens, write_responses};
 use crate::request::PLAIN_REASONING;
+use crate::wire::Wire;
 
 /// A part of an answer.
 enum Part {
@@ -19,6 +19,9 @@ enum Part {
 
 /// The whole answer that these pieces are.
 pub(crate) fn document(told: &Told, pieces: Vec<Piece>, tokens: Option<Tokens>) -> Value {
+    if told.wire == Wire::Responses {
+        return write_responses::Writer::document(told, pieces, tokens);
+    }
     let (mut id, mut parts, mut finish) = (String::new(), Vec::new(), None);
     for piece in pieces {
         match piece {
@@ -52,9 +55,9 @@ pub(crate) fn document(told: &Told, pieces: Vec<Piece>, tokens: Option<Tokens>) 
             Piece::Further(_) => {}
         }
     }
-    match told.interface {
-        ApiFormat::OpenAi => openai(told, &id, &parts, finish.as_ref(), tokens),
-        ApiFormat::Anthropic => anthropic(told, &id, parts, finish.as_ref(), tokens),
+    match told.wire {
+        Wire::Chat | Wire::Responses => openai(told, &id, &parts, finish.as_ref(), tokens),
+        Wire::Messages => anthropic(told, &id, parts, finish.as_ref(), tokens),
     }
 }
 
@@ -71,7 +74,7 @@ fn openai(told: &Told, id: &str, parts: &[Part], finish: Option<&Finish>, tokens
                 }
             }
             Part::Redacted(data) => blocks.push(json!({ "type": "redacted_thinking", "data": data })),
-            Part::Tool { id, name, arguments, .. } if told.custom_tools.contains(name) => {
+            Part::Tool { id, name, arguments, .. } if told.is_custom(name) => {
                 calls.push(
                     json!({ "id": id, "type": "custom", "custom": { "name": name, "input": custom_input(arguments) } }),
                 );

@@ -11,13 +11,20 @@ pub(super) struct State {
     begun: bool,
     answers: u64,
     ended: u64,
+    /// Whether a choice has come.
+    choices: bool,
     slots: Vec<Slot>,
     refused: bool,
 }
 
 impl State {
     pub(super) fn new(answers: u64) -> Self {
-        Self { begun: false, answers, ended: 0, slots: Vec::new(), refused: false }
+        Self { begun: false, answers, ended: 0, choices: false, slots: Vec::new(), refused: false }
+    }
+
+    /// Whether an answer has come to its end.
+    pub(super) fn ended(&self) -> bool {
+        self.ended > 0
     }
 }
 
@@ -108,6 +115,13 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
+impl Usage {
+    /// Whether it says anything in the words of this wire.
+    fn is_told(&self) -> bool {
+        self.prompt_tokens.is_some() || self.completion_tokens.is_some()
+    }
+}
+
 impl From<Usage> for Tokens {
     fn from(usage: Usage) -> Self {
         let details = usage.prompt_tokens_details.unwrap_or_default();
@@ -123,13 +137,19 @@ impl From<Usage> for Tokens {
     }
 }
 
+/// A whole answer, which has at least one choice.
+pub(super) fn document(decoder: &mut Decoder, text: &str, out: &mut Vec<Piece>) -> Result<(), ModelError> {
+    event(decoder, text, out)?;
+    if decoder.openai.choices { Ok(()) } else { Err(foreign()) }
+}
+
 /// One chunk, or a whole answer.
 pub(super) fn event(decoder: &mut Decoder, data: &str, out: &mut Vec<Piece>) -> Result<(), ModelError> {
     let chunk: Chunk = serde_json::from_str(data).map_err(|_| foreign())?;
     if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
         return Err(ModelError::in_answer(&serde_json::json!({ "error": error })));
     }
-    if chunk.choices.is_none() && chunk.usage.is_none() {
+    if chunk.choices.is_none() && !chunk.usage.as_ref().is_some_and(Usage::is_told) {
         return Err(foreign());
     }
     let state = &mut decoder.openai;
@@ -141,6 +161,7 @@ pub(super) fn event(decoder: &mut Decoder, data: &str, out: &mut Vec<Piece>) -> 
     let mut usage = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage));
     for choice in chunk.choices.into_iter().flatten() {
         usage = usage.or(choice.usage);
+        state.choices = true;
         let first = choice.index.unwrap_or(0) == 0;
         let delta = choice.delta.unwrap_or_default();
         if first {

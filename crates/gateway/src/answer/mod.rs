@@ -9,6 +9,7 @@
 mod collect;
 mod decode_anthropic;
 mod decode_openai;
+mod decode_responses;
 mod same;
 #[cfg(test)]
 mod tests;
@@ -16,15 +17,16 @@ mod translation;
 mod write;
 mod write_anthropic;
 mod write_openai;
+mod write_responses;
 
 use serde_json::Value;
 use tale_models::ModelError;
-use tale_models::wire::ApiFormat;
 
+use crate::wire::Wire;
 use collect::document;
 pub(crate) use translation::Translation;
+pub(crate) use write::Told;
 use write::Writer;
-pub(crate) use write::{Told, error_event};
 
 /// Tokens of a call, as the upstream counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,26 +98,34 @@ pub(crate) enum Piece {
 /// Reads one answer of an upstream.
 #[derive(Debug)]
 pub(crate) struct Decoder {
-    format: ApiFormat,
+    wire: Wire,
     openai: decode_openai::State,
+    responses: decode_responses::State,
     anthropic: decode_anthropic::State,
     /// Tokens as told so far.
     tokens: Option<Tokens>,
     /// Bytes of output, for when no tokens are told.
     output: u64,
+    /// Tool calls so far.
+    calls: usize,
     finished: bool,
     done: bool,
 }
 
+/// Most tool calls of one answer: what they need to be written grows with them.
+const MAX_CALLS: usize = 1_024;
+
 impl Decoder {
-    /// A reader of `format`; of the OpenAI format `answers` are expected.
-    pub(crate) fn new(format: ApiFormat, answers: u64) -> Self {
+    /// A reader of `wire`; of chat completions `answers` are expected.
+    pub(crate) fn new(wire: Wire, answers: u64) -> Self {
         Self {
-            format,
+            wire,
+            responses: decode_responses::State::default(),
             openai: decode_openai::State::new(answers),
             anthropic: decode_anthropic::State::default(),
             tokens: None,
             output: 0,
+            calls: 0,
             finished: false,
             done: false,
         }
@@ -127,13 +137,19 @@ impl Decoder {
     /// The provider's own error, or what is no event of this wire.
     pub(crate) fn event(&mut self, data: &str, out: &mut Vec<Piece>) -> Result<(), ModelError> {
         let before = out.len();
-        match self.format {
-            ApiFormat::OpenAi if data.trim() == "[DONE]" => self.done = true,
-            ApiFormat::OpenAi => decode_openai::event(self, data, out)?,
-            ApiFormat::Anthropic => decode_anthropic::event(self, data, out)?,
+        match self.wire {
+            // Asked for several answers, some servers give one.
+            Wire::Chat if data.trim() == "[DONE]" => {
+                self.done = true;
+                self.finished |= self.openai.ended();
+            }
+            Wire::Chat => decode_openai::event(self, data, out)?,
+            // A few servers end this wire's streams as those of the other one.
+            Wire::Responses if data.trim() == "[DONE]" => {}
+            Wire::Responses => decode_responses::event(self, data, out)?,
+            Wire::Messages => decode_anthropic::event(self, data, out)?,
         }
-        self.count(&out[before..]);
-        Ok(())
+        self.count(&out[before..])
     }
 
     /// Reads a whole answer.
@@ -142,16 +158,16 @@ impl Decoder {
     /// As [`Decoder::event`].
     pub(crate) fn document(&mut self, text: &str, out: &mut Vec<Piece>) -> Result<(), ModelError> {
         let before = out.len();
-        match self.format {
-            ApiFormat::OpenAi => decode_openai::event(self, text, out)?,
-            ApiFormat::Anthropic => decode_anthropic::document(self, text, out)?,
+        match self.wire {
+            Wire::Chat => decode_openai::document(self, text, out)?,
+            Wire::Responses => decode_responses::document(self, text, out)?,
+            Wire::Messages => decode_anthropic::document(self, text, out)?,
         }
         self.done = true;
-        self.count(&out[before..]);
-        Ok(())
+        self.count(&out[before..])
     }
 
-    fn count(&mut self, pieces: &[Piece]) {
+    fn count(&mut self, pieces: &[Piece]) -> Result<(), ModelError> {
         for piece in pieces {
             let bytes = match piece {
                 Piece::Text(text) | Piece::Reasoning(text) | Piece::Arguments { text, .. } => text.len(),
@@ -161,7 +177,13 @@ impl Decoder {
                 Piece::Begin(_) | Piece::Signature(_) | Piece::Finish(_) => continue,
             };
             self.output += bytes as u64;
+            self.calls += usize::from(matches!(piece, Piece::Tool { .. }));
         }
+        if self.calls > MAX_CALLS {
+            let why = format!("The answer was broken off: it calls more than {MAX_CALLS} tools.");
+            return Err(ModelError::new(tale_models::ModelErrorCode::ProviderError, why));
+        }
+        Ok(())
     }
 
     /// Whether the model said that it is done; usage may still follow.
@@ -174,10 +196,25 @@ impl Decoder {
         self.done
     }
 
-    /// Whether all that matters was said: the end of the answer and its usage. In the Anthropic
-    /// format both come at once.
+    /// Has the response kept that the last event of a stream brings.
+    pub(crate) fn keep_response(&mut self) {
+        self.responses.keep = true;
+    }
+
+    /// The id of a response whose events are handed on.
+    pub(crate) fn response_id(&self) -> Option<&str> {
+        self.responses.id.as_deref()
+    }
+
+    /// That response.
+    pub(crate) fn kept_response(&mut self) -> Option<String> {
+        self.responses.whole.take()
+    }
+
+    /// Whether all that matters was said: the end of the answer and its usage. Only chat completions may
+    /// bring them one after the other.
     pub(crate) fn complete(&self) -> bool {
-        self.done || (self.finished && (self.format == ApiFormat::Anthropic || self.tokens.is_some()))
+        self.done || (self.finished && (self.wire != Wire::Chat || self.tokens.is_some()))
     }
 
     /// The tokens as the upstream told them at the end.
@@ -185,10 +222,14 @@ impl Decoder {
         self.tokens
     }
 
-    /// At least so many tokens of output came: four bytes to a token.
+    /// So many tokens of output came by: four bytes to a token.
+    pub(crate) fn delivered_tokens(&self) -> u64 {
+        self.output.div_ceil(4)
+    }
+
+    /// At least so many tokens of output came, or were told.
     pub(crate) fn relayed_tokens(&self) -> u64 {
-        let told = self.tokens.map_or(0, |tokens| tokens.output);
-        told.max(self.output.div_ceil(4))
+        self.tokens.map_or(0, |tokens| tokens.output).max(self.delivered_tokens())
     }
 }
 

@@ -1,17 +1,25 @@
 //! The same wire on both sides: what the upstream says goes on as it was written, with the model's
 //! name replaced by the one that the client used.
 
-use tale_models::wire::ApiFormat;
-
 use super::Told;
 use crate::json::{field, fields, quoted, spliced};
+use crate::wire::Wire;
 
 /// An event for the client; `None` when it is not for the client.
 pub(crate) fn event(told: &Told, name: &str, data: &str) -> Option<String> {
-    match told.interface {
-        ApiFormat::OpenAi if data.trim() == "[DONE]" => None,
-        ApiFormat::OpenAi => Some(format!("data: {}\n\n", one_line(&chunk(told, data)?))),
-        ApiFormat::Anthropic => {
+    match told.wire {
+        Wire::Chat | Wire::Responses if data.trim() == "[DONE]" => None,
+        Wire::Chat => Some(format!("data: {}\n\n", one_line(&chunk(told, data)?))),
+        Wire::Responses => {
+            let found = fields(data);
+            let kind = field(&found, "type").and_then(|at| serde_json::from_str::<String>(&data[at.clone()]).ok());
+            let text = match field(&found, "response") {
+                Some(response) => spliced(data, response, &renamed(told, &data[response.clone()])),
+                None => data.to_owned(),
+            };
+            Some(format!("event: {}\ndata: {}\n\n", kind.as_deref().unwrap_or(name), one_line(&text)))
+        }
+        Wire::Messages => {
             let mut named = name.to_owned();
             let found = fields(data);
             let mut text = data.to_owned();

@@ -4,16 +4,21 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tale_models::ModelError;
-use tale_models::wire::{ApiFormat, SseEvent, SseParser};
+use tale_models::wire::{SseEvent, SseParser};
 
 use super::{Tokens, Told, Translation};
 use crate::request::PLAIN_REASONING;
+use crate::request::{Tool, ToolKind};
+use crate::wire::Wire;
 
-const OPENAI: ApiFormat = ApiFormat::OpenAi;
-const ANTHROPIC: ApiFormat = ApiFormat::Anthropic;
+mod responses;
+
+const OPENAI: Wire = Wire::Chat;
+const ANTHROPIC: Wire = Wire::Messages;
+const RESPONSES: Wire = Wire::Responses;
 
 /// What the model says, as both wires can.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Said {
     thought: String,
     text: String,
@@ -179,24 +184,25 @@ impl Said {
         .to_string()
     }
 
-    fn stream(&self, wire: ApiFormat, size: usize, odd: bool) -> String {
+    fn stream(&self, wire: Wire, size: usize, odd: bool) -> String {
         if wire == OPENAI { self.openai_stream(size, odd) } else { self.anthropic_stream(size) }
     }
 
-    fn document(&self, wire: ApiFormat) -> String {
+    fn document(&self, wire: Wire) -> String {
         if wire == OPENAI { self.openai_document() } else { self.anthropic_document() }
     }
 }
 
 fn openai_usage() -> Value {
-    json!({ "prompt_tokens": 10, "completion_tokens": 7, "total_tokens": 17, "prompt_tokens_details": { "cached_tokens": 5 }, "completion_tokens_details": { "reasoning_tokens": 0 } })
+    json!({ "prompt_tokens": 10, "completion_tokens": 7, "total_tokens": 17, "prompt_tokens_details": { "cached_tokens": 5 }, "completion_tokens_details": { "reasoning_tokens": 3 } })
 }
 
-fn told(interface: ApiFormat, usage_wanted: bool) -> Told {
-    Told { interface, model: "p/m".into(), created: 1, usage_wanted, custom_tools: vec!["custom".into()] }
+fn told(wire: Wire, usage_wanted: bool) -> Told {
+    let custom = Tool { flat: "custom".into(), name: "custom".into(), namespace: None, kind: ToolKind::Custom };
+    Told { wire, model: "p/m".into(), created: 1, usage_wanted, tools: vec![custom], echoed: Map::new() }
 }
 
-fn translation(client: ApiFormat, upstream: ApiFormat, streamed: bool, document: bool) -> Translation {
+fn translation(client: Wire, upstream: Wire, streamed: bool, document: bool) -> Translation {
     let mut translation = Translation::new(told(client, true), upstream, 1, streamed);
     translation.answered(document);
     translation
@@ -220,7 +226,7 @@ fn events(stream: &str) -> Vec<SseEvent> {
 
 /// The message that a client of `interface` puts together from a stream; the streams of both
 /// interfaces must be well-formed for that.
-fn gathered(interface: ApiFormat, stream: &str) -> Value {
+fn gathered(interface: Wire, stream: &str) -> Value {
     if interface == OPENAI { gathered_openai(stream) } else { gathered_anthropic(stream) }
 }
 
@@ -308,7 +314,7 @@ fn gathered_anthropic(stream: &str) -> Value {
 }
 
 /// The same of a whole answer.
-fn read(interface: ApiFormat, document: &str) -> Value {
+fn read(interface: Wire, document: &str) -> Value {
     let whole: Value = serde_json::from_str(document).unwrap();
     assert_eq!(whole["model"], "p/m");
     if interface == ANTHROPIC {
@@ -347,8 +353,8 @@ proptest! {
                 prop_assert_eq!(&all[0], other, "{:?} from {:?}", client, upstream);
             }
             let expected = match client {
-                ApiFormat::OpenAi => json!({ "text": said.text, "finish": said.finish().0 }),
-                ApiFormat::Anthropic => {
+                Wire::Chat | Wire::Responses => json!({ "text": said.text, "finish": said.finish().0 }),
+                Wire::Messages => {
                     let mut blocks = said.blocks();
                     if upstream == OPENAI && !said.thought.is_empty() {
                         blocks[0]["signature"] = json!(PLAIN_REASONING);
@@ -360,14 +366,14 @@ proptest! {
                 prop_assert_eq!(&all[0][name], value);
             }
             // A call costs the same streamed and unstreamed.
-            let tokens = Tokens { input: 10, cached: 5, cache_written: if upstream == ANTHROPIC { 2 } else { 0 }, output: 7, reasoning: 0 };
+            let tokens = Tokens { input: 10, cached: 5, cache_written: if upstream == ANTHROPIC { 2 } else { 0 }, output: 7, reasoning: if upstream == OPENAI { 3 } else { 0 } };
             prop_assert_eq!(counts, vec![Some(tokens); 4]);
         }
     }
 
     #[test]
     fn no_bytes_make_it_fail_badly(body in prop::collection::vec(any::<u8>(), 0..200), lines in "(data: |event: |\\{|\\}|\\[|\\]|\"choices\"|\"delta\"|:|,|null|1|\n){0,40}") {
-        for (client, upstream) in [(OPENAI, ANTHROPIC), (ANTHROPIC, OPENAI), (OPENAI, OPENAI), (ANTHROPIC, ANTHROPIC)] {
+        for (client, upstream) in [(OPENAI, ANTHROPIC), (ANTHROPIC, OPENAI), (OPENAI, OPENAI), (ANTHROPIC, ANTHROPIC), (RESPONSES, OPENAI), (RESPONSES, ANTHROPIC), (RESPONSES, RESPONSES)] {
             for document in [true, false] {
                 let mut one = translation(client, upstream, true, document);
                 let mut out = String::new();
@@ -378,7 +384,7 @@ proptest! {
 }
 
 /// Events of the OpenAI format through to a client.
-fn stream_of(client: ApiFormat, usage_wanted: bool, chunks: &[Value]) -> Result<String, ModelError> {
+fn stream_of(client: Wire, usage_wanted: bool, chunks: &[Value]) -> Result<String, ModelError> {
     let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     let mut translation = Translation::new(told(client, usage_wanted), OPENAI, 1, true);
     translation.answered(false);
@@ -528,4 +534,34 @@ fn other_answers_to_the_same_request_are_handed_on_and_counted() {
     assert!(two.decoder().finished());
     assert_eq!(two.decoder().relayed_tokens(), 4);
     assert_eq!(out.matches("\"model\":\"p/m\"").count(), 3);
+}
+
+#[test]
+fn one_answer_where_two_were_asked_for_is_complete_with_the_stream() {
+    let chunk =
+        json!({ "model": "real", "choices": [{ "index": 0, "delta": { "content": "abc" }, "finish_reason": "stop" }] });
+    for client in [OPENAI, ANTHROPIC] {
+        let mut one = Translation::new(told(client, false), OPENAI, 2, true);
+        one.answered(false);
+        let mut out = String::new();
+        one.push(format!("data: {chunk}\n\n").as_bytes(), &mut out).unwrap();
+        assert!(!one.decoder().finished(), "the other one may come");
+        one.push(b"data: [DONE]\n\n", &mut out).unwrap();
+        one.finish(&mut out).unwrap();
+    }
+}
+
+#[test]
+fn a_whole_answer_of_the_other_format_is_no_answer() {
+    let said = Said { text: "abc".into(), ..Said::default() };
+    for (upstream, other) in [(OPENAI, ANTHROPIC), (ANTHROPIC, OPENAI)] {
+        for client in [OPENAI, ANTHROPIC] {
+            let mut one = translation(client, upstream, false, true);
+            let mut out = String::new();
+            let body = said.document(other);
+            let read = one.push(body.as_bytes(), &mut out).and_then(|()| one.finish(&mut out));
+            assert!(read.unwrap_err().message.contains("format"), "{client:?} {upstream:?}");
+            assert!(out.is_empty(), "{out}");
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! One answer on its way from an upstream to a client.
 
-use tale_models::wire::{ApiFormat, SseEvent, SseParser};
+use serde_json::{Value, json};
+use tale_models::wire::{SseEvent, SseParser};
 use tale_models::{ModelError, ModelErrorCode};
 
-use super::{Decoder, Piece, Tokens, Told, Writer, document, same};
+use super::{Decoder, Piece, Tokens, Told, Writer, document, same, write_responses};
+use crate::wire::Wire;
 
 /// Largest event of a stream, in bytes. An upstream that sends no line feed ends here.
 const MAX_EVENT_BYTES: usize = 2 << 20;
@@ -15,7 +17,7 @@ const MAX_ANSWER_BYTES: usize = 32 << 20;
 #[derive(Debug)]
 pub(crate) struct Translation {
     told: Told,
-    upstream: ApiFormat,
+    upstream: Wire,
     streamed: bool,
     answers: u64,
     /// The upstream's body is a document and not a stream.
@@ -31,7 +33,7 @@ pub(crate) struct Translation {
 
 impl Translation {
     /// From `upstream` to what `told` says, for a client that wants a stream or not.
-    pub(crate) fn new(told: Told, upstream: ApiFormat, answers: u64, streamed: bool) -> Self {
+    pub(crate) fn new(told: Told, upstream: Wire, answers: u64, streamed: bool) -> Self {
         Self {
             upstream,
             streamed,
@@ -52,13 +54,17 @@ impl Translation {
     pub(crate) fn answered(&mut self, as_document: bool) {
         self.from_document = as_document;
         // What came in the form that was asked for, in the client's own wire, is handed on.
-        if !self.hands_on() && self.streamed {
+        if self.upstream == Wire::Responses {
+            if !(self.streamed || as_document) {
+                self.decoder.keep_response();
+            }
+        } else if !self.hands_on() && self.streamed {
             self.writer = Some(Writer::new(self.told.clone()));
         }
     }
 
     fn hands_on(&self) -> bool {
-        self.upstream == self.told.interface && self.from_document != self.streamed
+        self.upstream == self.told.wire && self.from_document != self.streamed
     }
 
     /// Takes the next bytes; what the client gets of them is appended to `out`.
@@ -131,6 +137,11 @@ impl Translation {
             out.push_str(&same::document(&self.told, &text));
             return Ok(());
         }
+        if self.upstream == Wire::Responses {
+            let response = serde_json::from_str(&same::document(&self.told, &text)).unwrap_or_default();
+            out.push_str(&write_responses::replayed(&response));
+            return Ok(());
+        }
         if let Some(writer) = &mut self.writer {
             self.pieces.drain(..).for_each(|piece| writer.piece(piece, out));
         }
@@ -143,13 +154,38 @@ impl Translation {
         let tokens = self.decoder.tokens();
         if let Some(writer) = &mut self.writer {
             writer.end(tokens, out);
+        } else if let Some(response) = self.decoder.kept_response() {
+            out.push_str(&same::document(&self.told, &response));
         } else if !self.streamed {
             let pieces = std::mem::take(&mut self.pieces);
             out.push_str(&document(&self.told, pieces, tokens).to_string());
-        } else if self.told.interface == ApiFormat::OpenAi {
-            out.push_str("data: [DONE]\n\n");
         } else {
-            out.push_str("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n");
+            out.push_str(match self.told.wire {
+                Wire::Chat => "data: [DONE]\n\n",
+                // The last event said it all.
+                Wire::Responses => "",
+                Wire::Messages => "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+            });
+        }
+    }
+
+    /// The event that tells of an error after the stream began; nothing follows it. `body` is the error
+    /// in the interface's own shape.
+    pub(crate) fn failed(&mut self, body: &Value) -> String {
+        match self.told.wire {
+            Wire::Chat => format!("data: {body}\n\n"),
+            Wire::Messages => format!("event: error\ndata: {body}\n\n"),
+            Wire::Responses => {
+                let error = json!({ "code": body["error"]["code"], "message": body["error"]["message"] });
+                let mut out = String::new();
+                match &mut self.writer {
+                    Some(Writer::Responses(writer)) => writer.failed(&error, &mut out),
+                    _ => {
+                        write_responses::Writer::failed_alone(&self.told, self.decoder.response_id(), &error, &mut out)
+                    }
+                }
+                out
+            }
         }
     }
 

@@ -1,62 +1,86 @@
 //! Writes the event stream of the interface that was called.
 
-use serde_json::{Value, json};
-use tale_models::wire::ApiFormat;
+use serde_json::{Map, Value, json};
 
-use super::{Piece, Tokens, write_anthropic, write_openai};
+use super::{Piece, Tokens, write_anthropic, write_openai, write_responses};
+use crate::request::{Request, Tool, ToolKind};
+use crate::wire::Wire;
 
 /// What an answer tells about the request.
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
     /// The interface that was called.
-    pub(crate) interface: ApiFormat,
+    pub(crate) wire: Wire,
     /// The model as the client named it.
     pub(crate) model: String,
     /// When the call began, in seconds.
     pub(crate) created: i64,
-    /// Whether a stream of the OpenAI format ends with the usage.
+    /// Whether a stream of chat completions ends with the usage.
     pub(crate) usage_wanted: bool,
-    /// Tools whose input is free text.
-    pub(crate) custom_tools: Vec<String>,
+    /// Tools whose calls the client wants in another form than the model writes them.
+    pub(crate) tools: Vec<Tool>,
+    /// Fields of the request that a response repeats.
+    pub(crate) echoed: Map<String, Value>,
+}
+
+impl Told {
+    /// What the answer of a model of `upstream` to `request` has to tell; `created` is the time of the
+    /// call in seconds.
+    pub(crate) fn new(request: &Request, upstream: Wire, created: i64) -> Self {
+        Self {
+            wire: request.wire(),
+            model: request.model().to_owned(),
+            created,
+            usage_wanted: request.usage_wanted(),
+            tools: request.special_tools(upstream),
+            echoed: request.echoed(upstream),
+        }
+    }
+
+    /// The tool that the model knows by this name, if there is something special about it.
+    pub(super) fn tool(&self, flat: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.flat == flat)
+    }
+
+    /// Whether the tool's input is free text.
+    pub(super) fn is_custom(&self, flat: &str) -> bool {
+        self.tool(flat).is_some_and(|tool| tool.kind == ToolKind::Custom)
+    }
 }
 
 /// Turns pieces into events.
 #[derive(Debug)]
 pub(crate) enum Writer {
-    OpenAi(write_openai::Writer),
-    Anthropic(write_anthropic::Writer),
+    Chat(write_openai::Writer),
+    Responses(write_responses::Writer),
+    Messages(write_anthropic::Writer),
 }
 
 impl Writer {
     pub(crate) fn new(told: Told) -> Self {
-        match told.interface {
-            ApiFormat::OpenAi => Self::OpenAi(write_openai::Writer::new(told)),
-            ApiFormat::Anthropic => Self::Anthropic(write_anthropic::Writer::new(told)),
+        match told.wire {
+            Wire::Chat => Self::Chat(write_openai::Writer::new(told)),
+            Wire::Responses => Self::Responses(write_responses::Writer::new(told)),
+            Wire::Messages => Self::Messages(write_anthropic::Writer::new(told)),
         }
     }
 
     /// Writes one piece.
     pub(crate) fn piece(&mut self, piece: Piece, out: &mut String) {
         match self {
-            Self::OpenAi(writer) => writer.piece(piece, out),
-            Self::Anthropic(writer) => writer.piece(piece, out),
+            Self::Chat(writer) => writer.piece(piece, out),
+            Self::Responses(writer) => writer.piece(piece, out),
+            Self::Messages(writer) => writer.piece(piece, out),
         }
     }
 
     /// Writes the end of a complete answer.
     pub(crate) fn end(&mut self, tokens: Option<Tokens>, out: &mut String) {
         match self {
-            Self::OpenAi(writer) => writer.end(tokens, out),
-            Self::Anthropic(writer) => writer.end(tokens, out),
+            Self::Chat(writer) => writer.end(tokens, out),
+            Self::Responses(writer) => writer.end(tokens, out),
+            Self::Messages(writer) => writer.end(tokens, out),
         }
-    }
-}
-
-/// The event that tells of an error after the stream began; nothing follows it.
-pub(crate) fn error_event(interface: ApiFormat, error: &Value) -> String {
-    match interface {
-        ApiFormat::OpenAi => format!("data: {error}\n\n"),
-        ApiFormat::Anthropic => format!("event: error\ndata: {error}\n\n"),
     }
 }
 

@@ -59,7 +59,7 @@ impl Writer {
             Piece::Redacted(data) => {
                 self.delta(json!({ "thinking_blocks": [{ "type": "redacted_thinking", "data": data }] }), out);
             }
-            Piece::Tool { slot, id, name, .. } if self.told.custom_tools.contains(&name) => {
+            Piece::Tool { slot, id, name, .. } if self.told.is_custom(&name) => {
                 self.custom.push(Custom { slot, id, name, arguments: String::new(), written: false });
             }
             Piece::Tool { slot, id, name, vendor } => {

@@ -3,15 +3,13 @@
 use memchr::memmem;
 use serde_json::Value;
 use tale_core::problem::Problem;
-use tale_models::wire::ApiFormat;
 
-/// What a document counts for that the provider fetches itself: a hundred pages of 2,500 tokens, the most that
-/// Anthropic reads.
-const DOCUMENT_TOKENS: u64 = 250_000;
+use crate::wire::Wire;
+
+use super::pages;
+
 /// Tokens that an image counts for: about what the largest one costs.
 const IMAGE_TOKENS: u64 = 1_600;
-/// Encoded bytes of a document that count for one token: a page is about 50 kB and 2,500 tokens.
-const DOCUMENT_BYTES_PER_TOKEN: u64 = 16;
 
 /// The images and documents of a request.
 #[derive(Debug, Default)]
@@ -26,26 +24,38 @@ pub(super) struct Media {
 
 impl Media {
     /// Reads a list of messages. What holds none of the words that name such parts is not parsed.
-    pub(super) fn of(interface: ApiFormat, messages: &str) -> Result<Self, Problem> {
-        const WORDS: [&str; 7] =
-            ["\"image", "\"file", "\"document", "\"input_audio", "\"audio_url", "\"video", "\\u00"];
+    pub(super) fn of(wire: Wire, messages: &str) -> Result<Self, Problem> {
+        const WORDS: [&str; 8] =
+            ["\"image", "\"input_video", "\"file", "\"document", "\"input_audio", "\"audio_url", "\"video", "\\u00"];
         let mut media = Self::default();
         if !WORDS.iter().any(|word| memmem::find(messages.as_bytes(), word.as_bytes()).is_some()) {
             return Ok(media);
         }
-        let list: Vec<Value> = serde_json::from_str(messages).map_err(|_| super::unreadable("messages"))?;
+        let list: Value = serde_json::from_str(messages).map_err(|_| super::unreadable("messages"))?;
+        // The prompt of a Responses request may be one text.
+        let Value::Array(list) = list else { return Ok(media) };
         for (at, message) in list.iter().enumerate() {
-            media.parts(interface, &format!("messages.{at}.content"), &message["content"])?;
+            if wire == Wire::Responses {
+                media.parts(wire, &format!("input.{at}.content"), &message["content"])?;
+                let path = format!("input.{at}.output");
+                media.parts(wire, &path, &message["output"])?;
+                if message["output"].is_object() {
+                    media.responses(&path, &message["output"])?;
+                }
+            } else {
+                media.parts(wire, &format!("messages.{at}.content"), &message["content"])?;
+            }
         }
         Ok(media)
     }
 
-    fn parts(&mut self, interface: ApiFormat, path: &str, parts: &Value) -> Result<(), Problem> {
+    fn parts(&mut self, wire: Wire, path: &str, parts: &Value) -> Result<(), Problem> {
         for (at, part) in parts.as_array().into_iter().flatten().enumerate() {
             let path = format!("{path}.{at}");
-            match interface {
-                ApiFormat::OpenAi => self.openai(&path, part)?,
-                ApiFormat::Anthropic => self.anthropic(&path, part)?,
+            match wire {
+                Wire::Chat => self.openai(&path, part)?,
+                Wire::Responses => self.responses(&path, part)?,
+                Wire::Messages => self.anthropic(&path, part)?,
             }
         }
         Ok(())
@@ -69,9 +79,38 @@ impl Media {
                         "must be the document itself, as a `data:` address or base64",
                     ));
                 }
-                self.document(data.len());
+                self.document(data);
             }
             Some("input_audio" | "audio_url" | "video_url" | "video") => {
+                return Err(Problem::invalid_field(
+                    path,
+                    "must not be audio or video: text, images and documents are read here",
+                ));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn responses(&mut self, path: &str, part: &Value) -> Result<(), Problem> {
+        if !part["file_id"].is_null() {
+            return Err(stored(&format!("{path}.file_id")));
+        }
+        match part["type"].as_str() {
+            // what the same wire reads there, and an output of a `computer` tool
+            Some("input_image" | "computer_screenshot") => {
+                self.image(&format!("{path}.image_url"), part["image_url"].as_str().unwrap_or_default())?;
+            }
+            Some("input_file") => {
+                if let Some(url) = part["file_url"].as_str() {
+                    https(&format!("{path}.file_url"), url)?;
+                    self.tokens += pages::UNKNOWN;
+                }
+                if let Some(data) = part["file_data"].as_str() {
+                    self.document(data);
+                }
+            }
+            Some("input_audio" | "input_video") => {
                 return Err(Problem::invalid_field(
                     path,
                     "must not be audio or video: text, images and documents are read here",
@@ -101,24 +140,17 @@ impl Media {
             },
             Some("document") => match source["type"].as_str() {
                 Some("file") => return Err(stored(&format!("{path}.source"))),
-                Some("content") => {
-                    self.parts(ApiFormat::Anthropic, &format!("{path}.source.content"), &source["content"])?
-                }
+                Some("content") => self.parts(Wire::Messages, &format!("{path}.source.content"), &source["content"])?,
                 Some("text") => {}
                 Some("url") => {
-                    let url = source["url"].as_str().unwrap_or_default();
-                    if !url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")) {
-                        return Err(Problem::invalid_field(
-                            &format!("{path}.source.url"),
-                            "must be an `https:` address",
-                        ));
-                    }
-                    self.tokens += DOCUMENT_TOKENS;
+                    https(&format!("{path}.source.url"), source["url"].as_str().unwrap_or_default())?;
+                    // The provider fetches it itself.
+                    self.tokens += pages::UNKNOWN;
                 }
-                _ => self.document(source["data"].as_str().unwrap_or_default().len()),
+                _ => self.document(source["data"].as_str().unwrap_or_default()),
             },
             Some("container_upload") => return Err(stored(path)),
-            Some("tool_result") => self.parts(ApiFormat::Anthropic, &format!("{path}.content"), &block["content"])?,
+            Some("tool_result") => self.parts(Wire::Messages, &format!("{path}.content"), &block["content"])?,
             _ => {}
         }
         Ok(())
@@ -140,14 +172,21 @@ impl Media {
         self.tokens += IMAGE_TOKENS;
     }
 
-    fn document(&mut self, bytes: usize) {
-        self.data(bytes);
-        self.tokens += (bytes as u64 / DOCUMENT_BYTES_PER_TOKEN).max(IMAGE_TOKENS);
+    fn document(&mut self, data: &str) {
+        self.data(data.len());
+        self.tokens += pages::tokens(data).max(IMAGE_TOKENS);
     }
 
     fn data(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }
+}
+
+fn https(path: &str, url: &str) -> Result<(), Problem> {
+    if url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")) {
+        return Ok(());
+    }
+    Err(Problem::invalid_field(path, "must be an `https:` address"))
 }
 
 fn stored(path: &str) -> Problem {

@@ -1,20 +1,27 @@
 //! What a client asks for: read once, judged (MOD-110 … MOD-112), and written for the model that
 //! answers.
 
+mod form;
+mod from_responses;
 mod media;
+mod pages;
+mod responses;
 mod same;
 mod to_anthropic;
 mod to_openai;
 
-use serde::de::IgnoredAny;
-use serde_json::Value;
+use memchr::memmem;
+use serde_json::{Map, Value};
 use tale_core::problem::{Code, Problem};
 use tale_models::Capabilities;
-use tale_models::wire::{ApiFormat, ModelFacts, WireDialect};
+use tale_models::wire::{ModelFacts, WireDialect};
 
 use crate::json::{Field, field, fields};
+use crate::wire::Wire;
 use media::Media;
 
+pub(crate) use from_responses::{REDACTED, SIGNED};
+pub(crate) use responses::{Tool, ToolKind};
 pub(crate) use to_anthropic::{CUSTOM_INPUT, VENDOR_DATA};
 pub(crate) use to_openai::PLAIN_REASONING;
 
@@ -22,14 +29,16 @@ pub(crate) use to_openai::PLAIN_REASONING;
 const DEFAULT_CAP: u64 = 4_096;
 /// Most answers to one request.
 const MAX_ANSWERS: u64 = 8;
+/// Longest field that a response repeats.
+const MAX_ECHOED_BYTES: usize = 1_024;
 /// Bytes of a prompt that are counted as one token: fewer than the tokens of every language are
 /// long on average, so that the estimate is on the high side.
 const BYTES_PER_TOKEN: u64 = 3;
 
-/// A request of one of the two interfaces.
+/// A request of one of the interfaces.
 #[derive(Debug)]
 pub struct Request {
-    interface: ApiFormat,
+    wire: Wire,
     text: String,
     fields: Vec<Field>,
     model: String,
@@ -45,7 +54,7 @@ pub struct Request {
 #[derive(Debug, Clone, Copy)]
 pub struct Upstream<'a> {
     /// The wire it is called by.
-    pub format: ApiFormat,
+    pub wire: Wire,
     /// The field names of the OpenAI format.
     pub dialect: WireDialect,
     /// The model.
@@ -53,31 +62,39 @@ pub struct Upstream<'a> {
 }
 
 impl Request {
-    /// Reads a body of `interface`.
+    /// Reads a body of the interface `wire`.
     ///
     /// # Errors
     /// `INVALID_BODY`, `MODEL_API_VENDOR_TOOL_UNSUPPORTED`.
-    pub fn read(interface: ApiFormat, body: Vec<u8>) -> Result<Self, Problem> {
+    pub fn read(wire: Wire, body: Vec<u8>) -> Result<Self, Problem> {
+        let request = Self::read_to_count(wire, body)?;
+        if wire == Wire::Messages && request.cap.is_none() {
+            return Err(Problem::invalid_field("max_tokens", "is required"));
+        }
+        Ok(request)
+    }
+
+    /// The same of a request whose prompt shall only be counted, and which need not bound an answer.
+    ///
+    /// # Errors
+    /// As [`Request::read`].
+    pub fn read_to_count(wire: Wire, body: Vec<u8>) -> Result<Self, Problem> {
         let text = String::from_utf8(body).map_err(|_| Problem::invalid_field("", "must be UTF-8"))?;
-        serde_json::from_str::<IgnoredAny>(&text).map_err(|error| {
-            Problem::invalid_field("", &format!("is not valid JSON (line {}, column {})", error.line(), error.column()))
-        })?;
+        form::judge(wire, &text)?;
         let fields = fields(&text);
-        evading(&fields)?;
+        evading(wire, &fields)?;
         let whole = Whole { text: &text, fields: &fields };
         let get = |name| whole.get(name);
-        if !text.trim_start().starts_with('{') {
-            return Err(Problem::invalid_field("", "must be an object"));
-        }
         let model = get("model").string()?.ok_or_else(|| Problem::invalid_field("model", "is required"))?;
         let stream = get("stream").boolean()?.unwrap_or(false);
-        let messages = get("messages");
-        let messages = messages.text.ok_or_else(|| Problem::invalid_field("messages", "is required"))?;
-        if !messages.starts_with('[') {
-            return Err(Problem::invalid_field("messages", "must be a list"));
+        let messages = get(if wire == Wire::Responses { "input" } else { "messages" });
+        let name = messages.name;
+        let messages = messages.text.ok_or_else(|| Problem::invalid_field(name, "is required"))?;
+        if !(messages.starts_with('[') || wire == Wire::Responses && messages.starts_with('"')) {
+            return Err(Problem::invalid_field(name, "must be a list"));
         }
         let mut request = Self {
-            interface,
+            wire,
             model,
             stream,
             usage_wanted: false,
@@ -88,8 +105,8 @@ impl Request {
             text: String::new(),
             fields: Vec::new(),
         };
-        match interface {
-            ApiFormat::OpenAi => {
+        match wire {
+            Wire::Chat => {
                 for name in ["max_completion_tokens", "max_tokens"] {
                     request.cap = request.cap.or(get(name).positive()?);
                 }
@@ -101,15 +118,16 @@ impl Request {
                     get("stream_options").value()?.is_some_and(|options| options["include_usage"] == Value::Bool(true));
                 request.judge_openai(&whole)?;
             }
-            ApiFormat::Anthropic => {
+            Wire::Responses => {
+                request.cap = get("max_output_tokens").positive()?;
+                request.judge_responses(&whole, messages)?;
+            }
+            Wire::Messages => {
                 request.cap = get("max_tokens").positive()?;
-                if request.cap.is_none() {
-                    return Err(Problem::invalid_field("max_tokens", "is required"));
-                }
                 request.judge_anthropic(&whole)?;
             }
         }
-        request.media = Media::of(interface, messages)?;
+        request.media = Media::of(wire, messages)?;
         request.text = text;
         request.fields = fields;
         Ok(request)
@@ -142,6 +160,43 @@ impl Request {
         Ok(())
     }
 
+    fn judge_responses(&mut self, whole: &Whole<'_>, input: &str) -> Result<(), Problem> {
+        for name in ["store", "background"] {
+            if whole.get(name).boolean()? == Some(true) {
+                return Err(Problem::invalid_field(name, "must not be true: answers are not stored"));
+            }
+        }
+        for name in ["previous_response_id", "conversation", "prompt"] {
+            if whole.get(name).given() {
+                return Err(Problem::invalid_field(
+                    name,
+                    "is not offered: nothing is stored between calls, so send the whole conversation in `input`",
+                ));
+            }
+        }
+        service_tier(&whole.get("service_tier"), &["auto", "default"])?;
+        let tools = whole.get("tools").value()?.unwrap_or_default();
+        // What must be judged in the conversation has one of these words, or hides it.
+        const WORDS: [&str; 3] = ["additional_tools", "item_reference", "\\u00"];
+        let items = if WORDS.iter().any(|word| memmem::find(input.as_bytes(), word.as_bytes()).is_some()) {
+            serde_json::from_str(input).map_err(|_| unreadable("input"))?
+        } else {
+            Value::Null
+        };
+        for (path, list) in responses::lists(&tools, &items) {
+            self.tools |= responses::judge(&path, list)?;
+        }
+        for (at, item) in items.as_array().into_iter().flatten().enumerate() {
+            if item["type"] == "item_reference" {
+                return Err(Problem::invalid_field(
+                    &format!("input.{at}"),
+                    "must not refer to an item of an earlier answer, because none is stored: send the item itself",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn judge_anthropic(&mut self, whole: &Whole<'_>) -> Result<(), Problem> {
         service_tier(&whole.get("service_tier"), &["auto", "standard_only"])?;
         service_tier(&whole.get("speed"), &["standard"])?;
@@ -152,13 +207,17 @@ impl Request {
                 )));
             }
         }
-        const CLIENT_TOOLS: [&str; 4] = ["bash_", "text_editor_", "computer_", "memory_"];
         for (at, tool) in self.list_of(whole.get("tools"))?.iter().enumerate() {
-            let kind = tool["type"].as_str().unwrap_or("custom");
-            if kind != "custom" && !CLIENT_TOOLS.iter().any(|prefix| kind.starts_with(prefix)) {
-                return Err(vendor_tool(&format!(
-                    "`tools.{at}` is a tool that the provider runs. Tools of your own and `bash`, `text_editor`, `computer` and `memory` are offered here."
-                )));
+            client_tool(&format!("tools.{at}"), tool)?;
+        }
+        // Tools that the conversation brings; what hides the word is read as well.
+        let messages = whole.get("messages").text.unwrap_or_default();
+        if ["tool_definition", "\\u00"].iter().any(|word| memmem::find(messages.as_bytes(), word.as_bytes()).is_some())
+        {
+            let list: Value = serde_json::from_str(messages).map_err(|_| unreadable("messages"))?;
+            for tool in added_tools(&list) {
+                client_tool("messages", tool)?;
+                self.tools = true;
             }
         }
         Ok(())
@@ -178,8 +237,8 @@ impl Request {
 
     /// The interface that was called.
     #[must_use]
-    pub fn interface(&self) -> ApiFormat {
-        self.interface
+    pub fn wire(&self) -> Wire {
+        self.wire
     }
 
     /// The model as the client named it.
@@ -258,13 +317,19 @@ impl Request {
     /// # Errors
     /// `INVALID_BODY` for what the other wire has no place for.
     pub fn body_for(&self, upstream: &Upstream<'_>) -> Result<Vec<u8>, Problem> {
-        if self.interface == upstream.format {
+        if self.wire == upstream.wire {
             return same::body(self, upstream);
         }
         let value: Value = serde_json::from_str(&self.text).map_err(|_| unreadable(""))?;
-        let mut body = match upstream.format {
-            ApiFormat::Anthropic => to_anthropic::body(&value, self, upstream)?,
-            ApiFormat::OpenAi => to_openai::body(&value, self, upstream)?,
+        let mut body = match (self.wire, upstream.wire) {
+            (Wire::Responses, Wire::Messages) => from_responses::messages(&value, self, upstream)?,
+            (Wire::Responses, _) => from_responses::completions(&value, self, upstream)?,
+            (_, Wire::Messages) => to_anthropic::body(&value, self, upstream)?,
+            (_, Wire::Chat) => to_openai::body(&value, self, upstream)?,
+            (_, Wire::Responses) => {
+                let why = format!("{} is called through OpenAI's Responses interface only.", self.model);
+                return Err(Problem::invalid_field("model", &why));
+            }
         };
         for (key, value) in upstream.facts.extra_body.fields() {
             body.entry(key).or_insert(value);
@@ -272,17 +337,71 @@ impl Request {
         serde_json::to_vec(&body).map_err(Problem::internal)
     }
 
-    /// The names of the tools whose input is free text (OpenAI's `custom` tools).
-    #[must_use]
-    pub fn custom_tools(&self) -> Vec<String> {
-        if self.interface != ApiFormat::OpenAi || !self.tools {
+    /// The body that has a provider of the Anthropic format count the prompt.
+    pub(crate) fn body_to_count(&self, facts: &ModelFacts) -> Vec<u8> {
+        same::body_to_count(self, facts)
+    }
+
+    /// The fields that a response repeats, as far as they are small.
+    pub(crate) fn echoed(&self, upstream: Wire) -> Map<String, Value> {
+        const FIELDS: [&str; 6] =
+            ["max_output_tokens", "metadata", "parallel_tool_calls", "temperature", "tool_choice", "top_p"];
+        if self.wire != Wire::Responses || self.wire == upstream {
+            return Map::new();
+        }
+        let small = |name: &str| {
+            let text = field(&self.fields, name).map(|range| &self.text[range.clone()])?;
+            let value = serde_json::from_str(text).ok().filter(|_| text.len() <= MAX_ECHOED_BYTES)?;
+            Some((name.to_owned(), value))
+        };
+        FIELDS.into_iter().filter_map(small).collect()
+    }
+
+    /// The tools whose calls the client wants in another form than the model of `upstream` writes them.
+    pub(crate) fn special_tools(&self, upstream: Wire) -> Vec<Tool> {
+        if self.wire == upstream || self.wire == Wire::Messages || !self.tools {
             return Vec::new();
         }
-        let tools = field(&self.fields, "tools").and_then(|range| serde_json::from_str(&self.text[range.clone()]).ok());
-        let tools: Vec<Value> = tools.unwrap_or_default();
-        let custom = tools.iter().filter(|tool| tool["type"] == "custom");
-        custom.filter_map(|tool| tool["custom"]["name"].as_str().map(str::to_owned)).collect()
+        let list = |name| {
+            let text = field(&self.fields, name).map(|range| &self.text[range.clone()]);
+            text.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default()
+        };
+        let tools = list("tools");
+        if self.wire == Wire::Responses {
+            let brings = ["additional_tools", "\\u00"]
+                .iter()
+                .any(|word| memmem::find(self.text.as_bytes(), word.as_bytes()).is_some());
+            let input = if brings { list("input") } else { Value::Null };
+            let all = responses::declared(&tools, &input).unwrap_or_default();
+            let plain = |tool: &Tool| tool.kind == ToolKind::Function && tool.name == tool.flat;
+            return all.into_iter().map(|one| one.tool).filter(|tool| !plain(tool)).collect();
+        }
+        let custom = tools.as_array().into_iter().flatten().filter(|tool| tool["type"] == "custom");
+        let names = custom.filter_map(|tool| tool["custom"]["name"].as_str());
+        let tool = |name: &str| Tool { flat: name.into(), name: name.into(), namespace: None, kind: ToolKind::Custom };
+        names.map(tool).collect()
     }
+}
+
+/// Refuses a tool of the Anthropic interface that the provider would run.
+fn client_tool(path: &str, tool: &Value) -> Result<(), Problem> {
+    const CLIENT_TOOLS: [&str; 4] = ["bash_", "text_editor_", "computer_", "memory_"];
+    let kind = tool["type"].as_str().unwrap_or("custom");
+    if kind == "custom" || CLIENT_TOOLS.iter().any(|prefix| kind.starts_with(prefix)) {
+        return Ok(());
+    }
+    Err(vendor_tool(&format!(
+        "`{path}` is a tool that the provider runs. Tools of your own and `bash`, `text_editor`, `computer` and `memory` are offered here."
+    )))
+}
+
+/// Tools that messages of the Anthropic interface define in the middle of a conversation.
+fn added_tools(messages: &Value) -> impl Iterator<Item = &Value> {
+    let blocks =
+        messages.as_array().into_iter().flatten().filter_map(|message| message["content"].as_array()).flatten();
+    blocks
+        .filter(|block| block["type"] == "tool_addition" && block["tool"]["type"] == "tool_definition")
+        .map(|block| &block["tool"]["definition"])
 }
 
 /// The body, by its fields.
@@ -337,7 +456,7 @@ impl Get<'_> {
                 .as_u64()
                 .filter(|number| (1..=u64::from(u32::MAX)).contains(number))
                 .map(Some)
-                .ok_or_else(|| Problem::invalid_field(self.name, "must be a whole number of at least 1")),
+                .ok_or_else(|| Problem::invalid_field(self.name, "must be a whole number from 1 to 4294967295")),
         }
     }
 }
@@ -353,11 +472,10 @@ fn unreadable(path: &str) -> Problem {
 const ROUTING: [&str; 8] =
     ["models", "route", "routing", "fallbacks", "fallback_models", "api_base", "base_url", "api_key"];
 const TOOLS_OF_PROVIDERS: [&str; 3] = ["plugins", "search_parameters", "web_search"];
-const OTHER_LIMITS: [&str; 7] =
-    ["max_output_tokens", "max_new_tokens", "max_length", "num_predict", "n_predict", "best_of", "num_ctx"];
+const OTHER_LIMITS: [&str; 6] = ["max_new_tokens", "max_length", "num_predict", "n_predict", "best_of", "num_ctx"];
 
 /// Refuses fields that would undo what was judged.
-fn evading(fields: &[Field]) -> Result<(), Problem> {
+fn evading(wire: Wire, fields: &[Field]) -> Result<(), Problem> {
     for Field { name, .. } in fields {
         // no field of either interface has capitals, and some servers do not tell them apart
         if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -366,11 +484,16 @@ fn evading(fields: &[Field]) -> Result<(), Problem> {
         if ROUTING.contains(&name.as_str()) {
             return Err(Problem::invalid_field(name, "is not offered: a call goes to the one model that it names"));
         }
-        if OTHER_LIMITS.contains(&name.as_str()) {
-            return Err(Problem::invalid_field(
-                name,
-                "is not offered: `max_completion_tokens`, `max_tokens` and `n` bound an answer",
-            ));
+        let of_responses = name == "max_output_tokens";
+        let of_others = matches!(name.as_str(), "max_tokens" | "max_completion_tokens" | "n");
+        let other = if wire == Wire::Responses { of_others } else { of_responses };
+        if other || OTHER_LIMITS.contains(&name.as_str()) {
+            let own = if wire == Wire::Responses {
+                "`max_output_tokens` bounds"
+            } else {
+                "`max_completion_tokens`, `max_tokens` and `n` bound"
+            };
+            return Err(Problem::invalid_field(name, &format!("is not offered: {own} an answer")));
         }
         if TOOLS_OF_PROVIDERS.contains(&name.as_str()) {
             return Err(vendor_tool(&format!(
@@ -401,8 +524,8 @@ mod tests {
 
     use super::*;
 
-    fn code(interface: ApiFormat, body: Value) -> Option<Code> {
-        Request::read(interface, body.to_string().into_bytes()).err().map(|problem| problem.code)
+    fn code(wire: Wire, body: Value) -> Option<Code> {
+        Request::read(wire, body.to_string().into_bytes()).err().map(|problem| problem.code)
     }
 
     #[test]
@@ -410,7 +533,7 @@ mod tests {
         let openai = |extra: Value| {
             let mut body = json!({ "model": "p/m", "messages": [{ "role": "user", "content": "hi" }] });
             body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-            code(ApiFormat::OpenAi, body)
+            code(Wire::Chat, body)
         };
         let part = |part: Value| json!({ "messages": [{ "role": "user", "content": [part] }] });
         for body in [
@@ -452,7 +575,7 @@ mod tests {
             let mut body =
                 json!({ "model": "p/m", "max_tokens": 5, "messages": [{ "role": "user", "content": "hi" }] });
             body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-            code(ApiFormat::Anthropic, body)
+            code(Wire::Messages, body)
         };
         let block = |block: Value| json!({ "messages": [{ "role": "user", "content": [block] }] });
         for body in [
@@ -473,6 +596,8 @@ mod tests {
             json!({ "tools": [{ "type": "web_search_20250305", "name": "web_search" }] }),
             json!({ "tools": [{ "type": "code_execution_20250522", "name": "code_execution" }] }),
             json!({ "tools": [{ "type": "mcp_toolset" }] }),
+            json!({ "messages": [{ "role": "system", "content": [{ "type": "tool_addition", "tool": {
+                "type": "tool_definition", "definition": { "type": "web_search_20250305", "name": "web_search" } } }] }] }),
         ] {
             assert_eq!(anthropic(body.clone()), Some(Code::ModelApiVendorToolUnsupported), "{body}");
         }
@@ -482,15 +607,15 @@ mod tests {
         ] {
             assert_eq!(anthropic(body.clone()), None, "{body}");
         }
-        assert!(Request::read(ApiFormat::OpenAi, b"{\"model\":\"a/b\",".to_vec()).is_err());
-        assert!(Request::read(ApiFormat::OpenAi, b"[]".to_vec()).is_err());
-        assert!(Request::read(ApiFormat::OpenAi, vec![b'"', 0xff, b'"']).is_err());
+        assert!(Request::read(Wire::Chat, b"{\"model\":\"a/b\",".to_vec()).is_err());
+        assert!(Request::read(Wire::Chat, b"[]".to_vec()).is_err());
+        assert!(Request::read(Wire::Chat, vec![b'"', 0xff, b'"']).is_err());
         for odd in [
             r#""temperature":1e999,"n":1e999"#.to_owned(),
             format!(r#""tools":{}{}"#, "[".repeat(200), "]".repeat(200)),
         ] {
             let body = format!(r#"{{"model":"p/m","messages":[],{odd}}}"#);
-            let problem = Request::read(ApiFormat::OpenAi, body.into_bytes()).unwrap_err();
+            let problem = Request::read(Wire::Chat, body.into_bytes()).unwrap_err();
             assert_eq!(problem.code, Code::InvalidBody, "{odd}");
         }
     }
@@ -498,16 +623,15 @@ mod tests {
     #[test]
     fn an_escaped_name_hides_nothing() {
         let body = br#"{"model":"p/m","messages":[{"role":"user","content":[{"type":"f\u0069le","file":{"file_\u0069d":"x"}}]}],"st\u006fre":true}"#;
-        assert!(Request::read(ApiFormat::OpenAi, body.to_vec()).is_err());
+        assert!(Request::read(Wire::Chat, body.to_vec()).is_err());
         let body = br#"{"model":"p/m","messages":[{"role":"user","content":[{"type":"f\u0069le","file":{"file_\u0069d":"x"}}]}]}"#;
-        assert!(Request::read(ApiFormat::OpenAi, body.to_vec()).is_err());
+        assert!(Request::read(Wire::Chat, body.to_vec()).is_err());
     }
 
     #[test]
     fn the_model_is_split_at_the_first_slash() {
         let read = |model: &str| {
-            Request::read(ApiFormat::OpenAi, json!({ "model": model, "messages": [] }).to_string().into_bytes())
-                .unwrap()
+            Request::read(Wire::Chat, json!({ "model": model, "messages": [] }).to_string().into_bytes()).unwrap()
         };
         assert_eq!(read("openrouter/meta/llama").reference(), Some(("openrouter", "meta/llama")));
         assert_eq!(read("gpt").reference(), None);

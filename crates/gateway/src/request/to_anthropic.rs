@@ -326,9 +326,10 @@ fn thinking(whole: &Value, request: &Request, upstream: &Upstream<'_>, off: bool
 
 #[cfg(test)]
 mod tests {
-    use tale_models::wire::{ApiFormat, ModelFacts, WireDialect};
+    use tale_models::wire::{ModelFacts, WireDialect};
 
     use super::*;
+    use crate::wire::Wire;
 
     fn facts() -> ModelFacts {
         ModelFacts { id: "claude".into(), max_output_tokens: Some(8_000), reasoning: true, ..ModelFacts::default() }
@@ -336,9 +337,9 @@ mod tests {
 
     fn translated(mut whole: Value) -> Result<Value, Problem> {
         whole["model"] = json!("p/claude");
-        let request = Request::read(ApiFormat::OpenAi, whole.to_string().into_bytes()).unwrap();
+        let request = Request::read(Wire::Chat, whole.to_string().into_bytes()).unwrap();
         let facts = facts();
-        let upstream = Upstream { format: ApiFormat::Anthropic, dialect: WireDialect::Classic, facts: &facts };
+        let upstream = Upstream { wire: Wire::Messages, dialect: WireDialect::Classic, facts: &facts };
         Ok(serde_json::from_slice(&request.body_for(&upstream)?).unwrap())
     }
 
@@ -433,7 +434,7 @@ mod tests {
         for whole in [
             json!({ "messages": hi, "n": 2 }),
             json!({ "messages": hi, "functions": [{ "name": "f" }] }),
-            json!({ "messages": [{ "role": "robot", "content": "hi" }] }),
+            json!({ "messages": [{ "role": "function", "name": "f", "content": "hi" }] }),
             json!({ "messages": [{ "role": "user", "content": [{ "type": "hologram" }] }] }),
         ] {
             assert!(translated(whole.clone()).is_err(), "{whole}");

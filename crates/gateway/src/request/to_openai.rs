@@ -59,7 +59,13 @@ fn conversation(whole: &Value) -> Result<Vec<Value>, Problem> {
         match message["role"].as_str() {
             Some("user") => user(&path, &message["content"], &mut list)?,
             Some("assistant") => list.extend(assistant(&message["content"])),
-            Some("system") => list.push(json!({ "role": "system", "content": texts(&message["content"]) })),
+            // A change of the tools has no words: all of them are declared from the start.
+            Some("system") => {
+                let said = texts(&message["content"]);
+                if !said.is_empty() {
+                    list.push(json!({ "role": "system", "content": said }));
+                }
+            }
             _ => return Err(Problem::invalid_field(&format!("{path}.role"), "must be one of \"user\", \"assistant\"")),
         }
     }
@@ -167,6 +173,10 @@ fn part(path: &str, block: &Value, parts: &mut Vec<Value>) -> Result<(), Problem
                 return Err(Problem::invalid_field(&format!("{path}.source.type"), why));
             }
         },
+        Some("tool_reference") => {
+            let name = block["tool_name"].as_str().unwrap_or_default();
+            parts.push(json!({ "type": "text", "text": format!("The tool {name} can be called.") }));
+        }
         Some("search_result") => {
             let text = format!(
                 "{}\n{}\n\n{}",
@@ -231,7 +241,8 @@ fn assistant(content: &Value) -> Option<Value> {
 }
 
 fn tools(whole: &Value, body: &mut Map<String, Value>) {
-    let tools: Vec<Value> = whole["tools"].as_array().into_iter().flatten().map(tool).collect();
+    let mut tools: Vec<Value> = whole["tools"].as_array().into_iter().flatten().map(tool).collect();
+    tools.extend(super::added_tools(&whole["messages"]).map(tool));
     if tools.is_empty() {
         return;
     }
@@ -352,16 +363,17 @@ fn effort(whole: &Value, xhigh: bool) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use tale_models::wire::{ApiFormat, ModelFacts};
+    use tale_models::wire::ModelFacts;
 
     use super::*;
+    use crate::wire::Wire;
 
     fn translated(mut whole: Value) -> Result<Value, Problem> {
         whole["model"] = json!("p/m");
         whole["max_tokens"] = json!(500);
-        let request = Request::read(ApiFormat::Anthropic, whole.to_string().into_bytes()).unwrap();
+        let request = Request::read(Wire::Messages, whole.to_string().into_bytes()).unwrap();
         let facts = ModelFacts { id: "gpt".into(), reasoning: true, ..ModelFacts::default() };
-        let upstream = Upstream { format: ApiFormat::OpenAi, dialect: WireDialect::OpenAiModern, facts: &facts };
+        let upstream = Upstream { wire: Wire::Chat, dialect: WireDialect::OpenAiModern, facts: &facts };
         Ok(serde_json::from_slice(&request.body_for(&upstream)?).unwrap())
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tale_core::ids::{ApiKeyId, UserId};
+use tale_core::ids::{ApiKeyId, TeamId, UserId};
 use tale_core::problem::{Code, Problem};
 
 use super::{BudgetRule, BudgetRules, Cost, MICRO_USD_PER_CENT, Period, Scope};
@@ -91,6 +91,8 @@ pub enum Holder {
     User(UserId),
     /// One API key.
     ApiKey(ApiKeyId),
+    /// The present members of a team together. Nothing is kept under its name: it is a sum over people.
+    Team(TeamId),
 }
 
 impl Holder {
@@ -101,6 +103,22 @@ impl Holder {
             Self::Org => "org".to_owned(),
             Self::User(id) => format!("user:{id}"),
             Self::ApiKey(id) => format!("key:{id}"),
+            Self::Team(id) => format!("team:{id}"),
+        }
+    }
+
+    /// Whether it measures the use of several people.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::Org | Self::Team(_))
+    }
+
+    /// The team whose members it measures together.
+    #[must_use]
+    pub fn team(&self) -> Option<TeamId> {
+        match self {
+            Self::Team(id) => Some(*id),
+            _ => None,
         }
     }
 }
@@ -112,12 +130,14 @@ pub struct Subject<'a> {
     pub user: Option<UserId>,
     /// The person's role.
     pub role: Option<&'a str>,
+    /// The person's teams, as far as rules name them.
+    pub teams: &'a [TeamId],
     /// The API key that the request came with.
     pub api_key: Option<ApiKeyId>,
 }
 
 impl Subject<'_> {
-    /// Whose use the work adds to.
+    /// Under whose names the use of the work is kept.
     #[must_use]
     pub fn holders(&self) -> Vec<Holder> {
         let mut holders = vec![Holder::Org];
@@ -151,6 +171,7 @@ impl Cap {
     #[must_use]
     pub fn words(&self) -> String {
         let whose = match self.scope {
+            Scope::Team if matches!(self.holder, Holder::Team(_)) => "Your team's",
             Scope::User | Scope::Team | Scope::Role | Scope::Default => "Your",
             Scope::Org => "The organization's",
             Scope::ApiKey => "The API key's",
@@ -169,14 +190,14 @@ impl Cap {
 }
 
 /// The scopes of personal rules, the most specific first.
-const PERSONAL: [Scope; 3] = [Scope::User, Scope::Role, Scope::Default];
+const PERSONAL: [Scope; 4] = [Scope::User, Scope::Team, Scope::Role, Scope::Default];
 
 impl BudgetRules {
     /// The limits that bind work for `subject`, one per holder, period and kind.
     ///
     /// A personal limit of each kind comes from the most specific rules that set that kind, and
-    /// from all of them when several do (BUD-1); limits of the organization and of the key apply
-    /// on top. Of equal limits for one holder and period the strictest counts.
+    /// from all of them when several do (BUD-1); limits of the organization, of each team as a whole (BUD-3)
+    /// and of the key apply on top. Of equal limits for one holder and period the strictest counts.
     #[must_use]
     pub fn caps(&self, subject: &Subject<'_>) -> Vec<Cap> {
         if !self.enabled {
@@ -184,26 +205,29 @@ impl BudgetRules {
         }
         let mut caps = Vec::new();
         for kind in Kind::ALL {
-            self.collect(&mut caps, Scope::Org, kind, &Holder::Org, None);
+            self.collect(&mut caps, Scope::Org, kind, &Holder::Org, |target| target.is_none());
             if let Some(user) = subject.user {
                 let id = user.to_string();
                 let holder = Holder::User(user);
                 for scope in PERSONAL {
-                    let target = match scope {
-                        Scope::User => Some(id.as_str()),
-                        Scope::Role => subject.role,
-                        _ => None,
-                    };
-                    if scope == Scope::Role && target.is_none() {
-                        continue;
-                    }
-                    if self.collect(&mut caps, scope, kind, &holder, target) {
+                    let found = self.collect(&mut caps, scope, kind, &holder, |target| match scope {
+                        Scope::User => target == Some(&id),
+                        Scope::Team => subject.teams.iter().any(|team| target == Some(&team.to_string())),
+                        Scope::Role => target.is_some() && target == subject.role,
+                        _ => target.is_none(),
+                    });
+                    if found {
                         break;
                     }
                 }
+                for team in subject.teams {
+                    let id = team.to_string();
+                    self.collect(&mut caps, Scope::Team, kind, &Holder::Team(*team), |target| target == Some(&id));
+                }
             }
             if let Some(key) = subject.api_key {
-                self.collect(&mut caps, Scope::ApiKey, kind, &Holder::ApiKey(key), Some(&key.to_string()));
+                let id = key.to_string();
+                self.collect(&mut caps, Scope::ApiKey, kind, &Holder::ApiKey(key), |target| target == Some(&id));
             }
         }
         caps
@@ -215,17 +239,31 @@ impl BudgetRules {
         self.enabled && self.rules.iter().any(|rule| rule.scope == Scope::Role)
     }
 
-    /// Adds the limits of `kind` from the rules of one scope and target; whether there are any.
-    fn collect(&self, caps: &mut Vec<Cap>, scope: Scope, kind: Kind, holder: &Holder, target: Option<&str>) -> bool {
+    /// The teams that rules are about.
+    pub fn teams(&self) -> impl Iterator<Item = TeamId> {
+        let rules = if self.enabled { self.rules.as_slice() } else { &[] };
+        rules.iter().filter(|rule| rule.scope == Scope::Team).filter_map(|rule| rule.target()?.parse().ok())
+    }
+
+    /// Adds the limits of `kind` from the rules of one scope that are `about` the right target, the strictest of each
+    /// period; whether there are any.
+    fn collect(
+        &self,
+        caps: &mut Vec<Cap>,
+        scope: Scope,
+        kind: Kind,
+        holder: &Holder,
+        about: impl Fn(Option<&str>) -> bool,
+    ) -> bool {
         let before = caps.len();
         let applies =
-            |rule: &&BudgetRule| rule.scope == scope && rule.target().map(str::to_ascii_lowercase).as_deref() == target;
+            |rule: &&BudgetRule| rule.scope == scope && about(rule.target().map(str::to_ascii_lowercase).as_deref());
         for rule in self.rules.iter().filter(applies) {
             let Some(limit) = rule.limit(kind) else { continue };
             let cap = Cap {
                 holder: holder.clone(),
                 scope,
-                scope_id: target.map(str::to_owned),
+                scope_id: rule.target().map(str::to_ascii_lowercase),
                 period: rule.period,
                 kind,
                 limit,
@@ -336,6 +374,7 @@ impl Refusal {
         json!({
             "code": self.cap.kind.text(),
             "scope": self.cap.scope.text(),
+            "shared": self.cap.holder.is_shared(),
             "period": self.cap.period.text(),
             "used": self.cap.kind.on_the_wire(self.used),
             "limit": self.cap.kind.on_the_wire(self.cap.limit),
@@ -408,7 +447,7 @@ mod tests {
                 rule(Scope::ApiKey, Some(&key.to_string()), Period::Daily, (None, Some(7))),
             ],
         };
-        let member = Subject { user: Some(user), role: Some("member"), api_key: None };
+        let member = Subject { user: Some(user), role: Some("member"), teams: &[], api_key: None };
         let caps = rules.caps(&member);
         assert_eq!(
             short(&caps),
@@ -417,9 +456,38 @@ mod tests {
         // The key's limit binds beside the holder's, and work without a person knows no personal limit.
         let keyed = Subject { api_key: Some(key), ..member };
         assert!(short(&rules.caps(&keyed)).contains(&(Scope::ApiKey, Kind::Requests, 7)));
-        let nobody = Subject { user: None, role: None, api_key: None };
+        let nobody = Subject { user: None, role: None, teams: &[], api_key: None };
         assert_eq!(short(&rules.caps(&nobody)), [(Scope::Org, Kind::Tokens, 40)]);
         assert_eq!(BudgetRules { enabled: false, ..rules }.caps(&member), []);
+    }
+
+    #[test]
+    fn of_several_teams_the_strictest_limit_is_personal_and_each_binds_its_members_together() {
+        let (user, sales, ops) = (UserId::new(), TeamId::new(), TeamId::new());
+        let [sales_id, ops_id] = [sales, ops].map(|team| team.to_string());
+        let rules = BudgetRules {
+            enabled: true,
+            rules: vec![
+                rule(Scope::Default, None, Period::Monthly, (Some(1), Some(1))),
+                rule(Scope::Team, Some(&sales_id), Period::Monthly, (Some(100), None)),
+                rule(Scope::Team, Some(&ops_id), Period::Monthly, (Some(70), None)),
+                rule(Scope::Team, Some(&TeamId::new().to_string()), Period::Monthly, (Some(2), Some(2))),
+            ],
+        };
+        let caps = rules.caps(&Subject { user: Some(user), role: Some("member"), teams: &[sales, ops], api_key: None });
+        let found: Vec<(Holder, Kind, u64)> =
+            caps.iter().map(|cap| (cap.holder.clone(), cap.kind, cap.limit)).collect();
+        assert_eq!(
+            found,
+            [
+                (Holder::User(user), Kind::Tokens, 70),
+                (Holder::Team(sales), Kind::Tokens, 100),
+                (Holder::Team(ops), Kind::Tokens, 70),
+                (Holder::User(user), Kind::Requests, 1),
+            ]
+        );
+        assert_eq!(caps[0].scope_id, Some(ops_id));
+        assert_eq!(caps[1].words(), "Your team's monthly limit of 100 tokens");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which model answers when nobody picks one (spec 40, 7.3).
 
 use serde::{Deserialize, Serialize};
+use tale_core::ids::TeamId;
 use tale_core::problem::Issue;
 
 use super::scope::{Person, Scope};
@@ -25,7 +26,7 @@ pub struct DefaultModels {
 pub struct DefaultRule {
     /// Whom the rule is about; not one person.
     pub scope: Scope,
-    /// The role.
+    /// The id of the team, or the role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope_id: Option<String>,
     /// The provider's slug.
@@ -40,7 +41,7 @@ impl Policy for DefaultModels {
         for (at, rule) in self.rules.iter().enumerate() {
             let path = format!("rules.{at}");
             if rule.scope == Scope::User {
-                issues.push(Issue::new(format!("{path}.scope"), "must be one of \"role\", \"default\""));
+                issues.push(Issue::new(format!("{path}.scope"), "must be one of \"team\", \"role\", \"default\""));
             } else {
                 issues.extend(rule.scope.issue(rule.scope_id.as_deref(), &path));
             }
@@ -52,15 +53,15 @@ impl Policy for DefaultModels {
 }
 
 impl DefaultModels {
-    /// Provider and model of the defaults that are meant for `who`, the one that counts first: those of
-    /// the role, then everybody's, each in their order.
-    pub fn of<'a>(&'a self, who: &Person) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+    /// Provider and model of the defaults that are meant for `who`, who is in `teams`, the one that counts first:
+    /// those of teams, then of the role, then everybody's, each in their order.
+    pub fn of<'a>(&'a self, who: &Person, teams: &'a [TeamId]) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let who = *who;
         let rules = if self.enabled { self.rules.as_slice() } else { &[] };
-        [Scope::Role, Scope::Default].into_iter().flat_map(move |scope| {
+        [Scope::Team, Scope::Role, Scope::Default].into_iter().flat_map(move |scope| {
             rules
                 .iter()
-                .filter(move |rule| rule.scope == scope && scope.matches(rule.scope_id.as_deref(), &who))
+                .filter(move |rule| rule.scope == scope && scope.matches(rule.scope_id.as_deref(), &who, teams))
                 .map(|rule| (rule.provider_name.as_str(), rule.model_id.as_str()))
         })
     }
@@ -81,10 +82,24 @@ mod tests {
         ] }))
         .unwrap();
         let of = |policy: &DefaultModels, role| {
-            policy.of(&Person { user: None, role }).map(|(_, model)| model.to_owned()).collect::<Vec<_>>()
+            policy
+                .of(&Person { user: None, role, team: None }, &[])
+                .map(|(_, model)| model.to_owned())
+                .collect::<Vec<_>>()
         };
         assert_eq!(of(&policy, "editor"), ["e1", "e2", "d"]);
         assert_eq!(of(&policy, "member"), ["d"]);
+        let (sales, ops) = (TeamId::new(), TeamId::new());
+        let teams: DefaultModels = serde_json::from_value(json!({ "enabled": true, "rules": [
+            { "scope": "role", "scopeId": "editor", "providerName": "p", "modelId": "e" },
+            { "scope": "team", "scopeId": ops, "providerName": "p", "modelId": "o" },
+            { "scope": "team", "scopeId": sales, "providerName": "p", "modelId": "s" },
+        ] }))
+        .unwrap();
+        let mine = [sales, ops];
+        let of_teams: Vec<&str> =
+            teams.of(&Person { user: None, role: "editor", team: None }, &mine).map(|(_, model)| model).collect();
+        assert_eq!(of_teams, ["o", "s", "e"], "the first rule of the table counts, not the first team");
         assert!(of(&DefaultModels { enabled: false, ..policy }, "editor").is_empty());
     }
 }

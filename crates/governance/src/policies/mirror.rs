@@ -1,16 +1,11 @@
 //! The file beside a policy: `TALE_CONFIG_DIR/<organization>/governance/<key>.yml`.
 //!
-//! A file that Tale wrote begins with two lines that name its version and its digest. While the digest
-//! holds, the file is a copy and says nothing that the database does not know. Any other file was
-//! written by somebody and counts.
+//! One that Tale wrote and nobody touched is a copy ([`tale_orgfiles::copy`]). Any other counts.
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
+use tale_orgfiles::copy;
 
 use super::{Key, problem_words};
-
-const HEAD: &str = "# Tale keeps this copy of the policy";
-const FACTS: &str = "# version ";
 
 /// What a file is.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +30,7 @@ pub(super) fn judge(key: Key, text: Result<Option<String>, String>) -> File {
         Ok(Some(text)) => text,
         Err(reason) => return File::Written(Err(reason)),
     };
-    match copy_of(&text) {
+    match copy::read(&text) {
         Some((version, body)) => File::Copy { version, value: parse(key, body) },
         None => File::Written(parse(key, &text)),
     }
@@ -43,23 +38,8 @@ pub(super) fn judge(key: Key, text: Result<Option<String>, String>) -> File {
 
 /// The file of a policy.
 pub(super) fn text(key: Key, value: &Value, version: i64) -> String {
-    let body = format!("{value:#}\n");
-    format!(
-        "{HEAD} {}. What you change below counts within half a minute.\n{FACTS}{version} sha256 {}\n{body}",
-        key.text(),
-        digest(&body)
-    )
-}
-
-fn digest(body: &str) -> String {
-    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn copy_of(text: &str) -> Option<(i64, &str)> {
-    let (head, rest) = text.split_once('\n')?;
-    let (facts, body) = rest.split_once('\n')?;
-    let (version, written) = facts.strip_prefix(FACTS)?.split_once(" sha256 ")?;
-    (head.starts_with(HEAD) && digest(body) == written).then_some((version.parse().ok()?, body))
+    let what = format!("the policy {}", key.text());
+    copy::write(&what, "What you change below counts within half a minute.", version, &format!("{value:#}\n"))
 }
 
 /// A document in YAML, which JSON is as well, with its defaults filled in.

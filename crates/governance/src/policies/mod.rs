@@ -18,14 +18,21 @@
 
 mod cache;
 mod default_models;
+mod login_policy;
 mod mirror;
 mod model_access;
+mod model_sync;
+mod password_policy;
+mod sandbox_quota;
 mod saving;
 mod scope;
 mod session_idle_timeout;
 mod store;
 mod transcription_model;
+mod two_factor;
+mod upload_policy;
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +41,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
 use tale_core::clock::SharedClock;
-use tale_core::ids::OrgId;
+use tale_core::ids::{OrgId, TeamId, UserId};
 use tale_core::problem::Issue;
 use tale_core::{Code, Problem, strict};
 use tale_orgfiles::{ConfigStore, FilePath};
@@ -42,10 +49,16 @@ use tale_orgfiles::{ConfigStore, FilePath};
 use crate::budgets::BudgetRules;
 
 pub use default_models::{DefaultModels, DefaultRule};
+pub use login_policy::LoginRules;
 pub use model_access::{AccessMode, AccessRule, ModelAccess, ModelApi, ModelRules};
+pub use model_sync::ModelSync;
+pub use password_policy::PasswordRules;
+pub use sandbox_quota::SandboxQuota;
 pub use scope::{Person, Scope};
 pub use session_idle_timeout::SessionIdleTimeout;
 pub use transcription_model::TranscriptionModelPin;
+pub use two_factor::TwoFactorPolicy;
+pub use upload_policy::{SizeLimit, Upload, UploadPolicy};
 
 /// Oldest state of an organization's policies that a process acts on.
 pub const MAX_AGE: Duration = Duration::from_secs(30);
@@ -90,7 +103,7 @@ impl<P> Current<P> {
             Some(_) => Err(Problem::new(
                 Code::PolicyUnreadable,
                 format!(
-                    "The organization's policy `{}` cannot be read, so nothing that depends on it is done. Ask an administrator to save it again under Settings > Governance.",
+                    "The organization's policy `{}` cannot be read, so nothing that depends on it is done. Settings > Governance shows administrators why; they mend it there or in its file.",
                     self.key.text()
                 ),
             )
@@ -144,12 +157,16 @@ macro_rules! policies {
 
         /// The policies of an organization.
         #[derive(Debug)]
-        pub struct OrgPolicies { $($(#[$doc])* pub $field: Current<$type>),+ }
+        pub struct OrgPolicies {
+            $($(#[$doc])* pub $field: Current<$type>,)+
+            /// Who is in the teams that rules name.
+            teams: HashMap<TeamId, HashSet<UserId>>,
+        }
 
         impl OrgPolicies {
             /// `of` gives each policy's document as it was stored.
             fn read(mut of: impl FnMut(Key) -> Document) -> Self {
-                Self { $($field: current(Key::$variant, of(Key::$variant))),+ }
+                Self { $($field: current(Key::$variant, of(Key::$variant)),)+ teams: HashMap::new() }
             }
         }
     };
@@ -170,8 +187,58 @@ policies! {
     Budgets budgets BudgetRules = "budgets" "budgets" for Admins;
     /// Which model hears recordings.
     TranscriptionModel transcription_model TranscriptionModelPin = "transcription_model" "transcription-model" for Admins;
+    /// Whether lists of models are read again by themselves.
+    ModelSync model_sync ModelSync = "model_sync" "model-sync" for Admins;
+    /// How wrong passwords are slowed down.
+    LoginPolicy login_policy LoginRules = "login_policy" "login-policy" for Admins;
+    /// What new passwords must be.
+    PasswordPolicy password_policy PasswordRules = "password_policy" "password-policy" for Admins;
+    /// What may be uploaded.
+    UploadPolicy upload_policy UploadPolicy = "upload_policy" "upload-policy" for Members;
     /// How long sessions may be idle.
     SessionIdleTimeout session_idle_timeout SessionIdleTimeout = "session_idle_timeout" "session-idle-timeout" for Members;
+    /// Whether people need a second factor.
+    TwoFactor two_factor TwoFactorPolicy = "two_factor_policy" "two-factor-policy" for Admins;
+    /// How many sandboxes run at the same time.
+    SandboxQuota sandbox_quota SandboxQuota = "sandbox_quota" "sandbox-quota" for Admins;
+}
+
+impl OrgPolicies {
+    /// The teams that a rule about models or a limit names.
+    fn named_teams(&self) -> Vec<TeamId> {
+        let access = self.model_access.value.rules.iter().map(|rule| (rule.scope, rule.scope_id.as_deref()));
+        let defaults = self.default_models.value.rules.iter().map(|rule| (rule.scope, rule.scope_id.as_deref()));
+        let team = |(scope, id): (Scope, Option<&str>)| id.filter(|_| scope == Scope::Team)?.parse().ok();
+        access
+            .chain(defaults)
+            .filter_map(team)
+            .chain(self.budgets.value.teams())
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    }
+
+    /// The teams of a person, as far as rules name them, in a fixed order.
+    #[must_use]
+    pub fn teams_of(&self, user: UserId) -> Vec<TeamId> {
+        let inside = self.teams.iter().filter(|(_, people)| people.contains(&user));
+        let mut teams: Vec<TeamId> = inside.map(|(team, _)| *team).collect();
+        teams.sort_unstable();
+        teams
+    }
+
+    /// The rules about models as they are for `who`.
+    ///
+    /// # Errors
+    /// `POLICY_UNREADABLE` while the rules of access cannot be read. Defaults that cannot be read are none.
+    pub fn model_rules(&self, who: Person) -> Result<ModelRules, Problem> {
+        Ok(ModelRules {
+            who,
+            teams: who.user.into_iter().flat_map(|user| self.teams_of(user)).chain(who.team).collect(),
+            access: self.model_access.usable()?.clone(),
+            defaults: self.default_models.usable().cloned().unwrap_or_default(),
+        })
+    }
 }
 
 impl Key {
@@ -228,6 +295,14 @@ fn name_issue(path: &str, name: &str, most: usize) -> Option<Issue> {
     (!fits).then(|| Issue::new(path, format!("must be 1 to {most} characters without spaces around them")))
 }
 
+/// Tells every process, when the transaction commits, that what policies mean in `org` changed: who is in a team.
+///
+/// # Errors
+/// The database's, when the statement fails.
+pub async fn announce(conn: &mut PgConnection, org: OrgId) -> Result<(), sqlx::Error> {
+    store::announce(conn, org).await
+}
+
 /// The policies of a deployment's organizations. Cheap to clone; clones share their memory.
 #[derive(Clone)]
 pub struct Policies(Arc<Inner>);
@@ -265,7 +340,14 @@ impl Policies {
         let ticket = inner.cache.ticket();
         let now = inner.clock.now();
         let documents = self.documents(org).await?;
-        let policies = Arc::new(OrgPolicies::read(|key| documents.of(key)));
+        let mut policies = OrgPolicies::read(|key| documents.of(key));
+        let named = policies.named_teams();
+        if !named.is_empty() {
+            for (team, user) in store::in_teams(&mut *inner.pool.acquire().await?, org, &named).await? {
+                policies.teams.entry(team).or_default().insert(user);
+            }
+        }
+        let policies = Arc::new(policies);
         inner.cache.put(org, ticket, now, policies.clone());
         Ok(policies)
     }
@@ -276,12 +358,7 @@ impl Policies {
     /// As [`Policies::of`], and `POLICY_UNREADABLE` while the rules of access cannot be read. Defaults
     /// that cannot be read are none.
     pub async fn model_rules(&self, org: OrgId, who: Person) -> Result<ModelRules, Problem> {
-        let policies = self.of(org).await?;
-        Ok(ModelRules {
-            who,
-            access: policies.model_access.usable()?.clone(),
-            defaults: policies.default_models.usable().cloned().unwrap_or_default(),
-        })
+        self.of(org).await?.model_rules(who)
     }
 
     /// The policies of `org` exactly as they are stored, for a transaction that holds the organization's row.
@@ -292,6 +369,11 @@ impl Policies {
         let rows = store::list(conn, org).await?;
         let row = |key: Key| rows.iter().find(|row| row.key == key.text());
         Ok(OrgPolicies::read(|key| saving::document(key, row(key), None)))
+    }
+
+    /// Reads the policies of `org` anew when they are next wanted.
+    pub fn forget(&self, org: OrgId) {
+        self.0.cache.forget(org);
     }
 
     /// Hears of changes by other processes for as long as it is polled.

@@ -97,6 +97,23 @@ impl Policies {
         change: Value,
         version: Option<i64>,
     ) -> Result<Document, Problem> {
+        self.set_if(org, actor, key, change, version, |_, _| Ok(())).await
+    }
+
+    /// [`Policies::set`] of what `fits`, which is asked with the stored document and the new one while nobody else
+    /// can change either.
+    ///
+    /// # Errors
+    /// As there, and those of `fits`.
+    pub async fn set_if(
+        &self,
+        org: OrgId,
+        actor: &Actor,
+        key: Key,
+        change: Value,
+        version: Option<i64>,
+        fits: impl FnOnce(&Value, &Value) -> Result<(), Problem> + Send,
+    ) -> Result<Document, Problem> {
         if !change.is_object() {
             return Err(Problem::invalid_field("value", "must be an object"));
         }
@@ -126,14 +143,16 @@ impl Policies {
             tx.commit().await?;
             return Ok(before);
         }
+        fits(&before.value, &value)?;
         let after = self.write(&mut tx, org, actor, key, &before, value).await?;
         let mirrored = self.mirror(&slug, key, &after).await;
         if let (Err(error), File::Written(_)) = (mirrored, file) {
             return Err(Problem::new(
                 Code::ConfigNotWritable,
                 format!(
-                    "The operator's file {} stands for this policy and cannot be replaced. Change the policy there, or make the file writable for Tale.",
-                    key.file().0
+                    "The operator's file {} stands for this policy and cannot be replaced ({}). Change the policy there, or make the file writable for Tale.",
+                    key.file().0,
+                    error.reason()
                 ),
             )
             .because(error));
@@ -283,7 +302,7 @@ impl Policies {
         keys.iter()
             .copied()
             .zip(texts)
-            .map(|(key, text)| (key, mirror::judge(key, text.map_err(|error| error.to_string()))))
+            .map(|(key, text)| (key, mirror::judge(key, text.map_err(|error| error.reason()))))
             .collect()
     }
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
-use tale_core::ids::{OrgId, UserId};
+use tale_core::ids::{OrgId, TeamId, UserId};
 
 /// A stored policy.
 #[derive(Debug, Clone, sqlx::FromRow)]
@@ -63,6 +63,19 @@ pub(super) async fn put(
     .bind(now)
     .fetch_one(conn)
     .await
+}
+
+/// Who is in these teams.
+pub(super) async fn in_teams(
+    conn: &mut PgConnection,
+    org: OrgId,
+    teams: &[TeamId],
+) -> Result<Vec<(TeamId, UserId)>, sqlx::Error> {
+    sqlx::query_as("SELECT team_id, user_id FROM app.team_members WHERE org_id = $1 AND team_id = ANY ($2)")
+        .bind(org)
+        .bind(teams)
+        .fetch_all(conn)
+        .await
 }
 
 /// Tells every process, when the transaction commits, that the organization's policies changed.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
 
+mod audit;
+mod chain;
 mod policies;
 
 use chrono::Utc;
@@ -17,7 +19,7 @@ fn entry(actor: Actor) -> AuditEntry {
         org: Some(OrgId::new()),
         actor,
         action: "document.delete",
-        category: "knowledge",
+        category: "data",
         resource_type: "document",
         resource_id: Some("7".into()),
         details: json!({ "title": "Plan" }),

@@ -35,7 +35,7 @@ impl World {
     }
 
     async fn permits(&self, policies: &Policies, model: &str) -> Result<bool, Code> {
-        let who = Person { user: None, role: "member" };
+        let who = Person { user: None, role: "member", team: None };
         policies.model_rules(self.org, who).await.map(|rules| rules.permits("p", model)).map_err(|problem| problem.code)
     }
 
@@ -214,7 +214,7 @@ async fn organizations_do_not_see_each_other_and_bad_values_name_their_field() {
         problem.data.unwrap()["issues"][0]["path"].as_str().unwrap().to_owned()
     };
     assert_eq!(refused(json!({ "rules": [{ "scope": "role" }] })).await, "value.rules.0.scopeId");
-    assert_eq!(refused(json!({ "rules": [{ "scope": "team", "scopeId": "x" }] })).await, "value.rules.0.scope");
+    assert_eq!(refused(json!({ "rules": [{ "scope": "team", "scopeId": "x" }] })).await, "value.rules.0.scopeId");
     assert_eq!(refused(json!({ "modelApi": { "on": true } })).await, "value.modelApi.on");
     assert_eq!(refused(json!([])).await, "value");
     assert_eq!(world.entries().await.len(), 1);

@@ -6,7 +6,8 @@ use axum::http::StatusCode;
 use axum::response::{AppendHeaders, IntoResponse};
 use serde::{Deserialize, Serialize};
 use tale_core::{Code, Problem};
-use tale_identity::{accounts, password};
+use tale_governance::policies::PasswordRules;
+use tale_identity::accounts;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -51,10 +52,10 @@ struct PasswordPolicy {
     require_special: bool,
 }
 
-impl From<password::PasswordPolicy> for PasswordPolicy {
-    fn from(policy: password::PasswordPolicy) -> Self {
+impl From<PasswordRules> for PasswordPolicy {
+    fn from(policy: PasswordRules) -> Self {
         Self {
-            min_length: policy.min_length,
+            min_length: usize::from(policy.min_length),
             require_upper: policy.require_upper,
             require_lower: policy.require_lower,
             require_digit: policy.require_digit,

@@ -11,13 +11,14 @@ use tale_env::SiteSettings;
 use tale_identity::Device;
 use tale_identity::accounts::{Setup, SignUp};
 use tale_identity::sessions::SignedIn;
-use tale_identity::sign_in::Credentials;
+use tale_identity::sign_in::{Credentials, Entry};
 use url::Url;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::organizations::OrganizationSummary;
+use super::second_factor::waiting_cookie;
 use crate::body::Body;
 use crate::caller::{Signed, check_origin, client_address, session_cookie_name};
 use crate::origin::RequestOrigin;
@@ -104,10 +105,38 @@ struct SignInRequest {
 
 /// A person, signed in.
 #[derive(Serialize, ToSchema)]
-struct SignInDone {
+pub(crate) struct SignInDone {
     user: SessionUser,
     /// The page to show next.
     redirect: String,
+}
+
+impl SignInDone {
+    pub(crate) fn of(app: &App, signed_in: &SignedIn) -> Self {
+        let redirect = match signed_in.active_org {
+            Some(org) => format!("/dashboard/{org}/chat"),
+            None => "/dashboard/create-organization".to_owned(),
+        };
+        Self { user: SessionUser::from(signed_in), redirect: app.site.path(&redirect) }
+    }
+}
+
+/// The password was right, and a second factor is asked for.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SecondFactorAsked {
+    /// Always true.
+    two_factor_redirect: bool,
+}
+
+/// What a right password leads to.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+enum SignInAnswer {
+    /// A session.
+    Done(SignInDone),
+    /// A second factor is asked for.
+    SecondFactor(SecondFactorAsked),
 }
 
 /// A request from a page of ours by anybody, with where it comes from.
@@ -184,8 +213,8 @@ async fn sign_up(
     Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &origin.0, &signed_in)?)]), Json(done)))
 }
 
-/// Signs a person in with a password.
-#[utoipa::path(post, path = "/api/auth/sign-in/email", tag = "auth", request_body = SignInRequest, responses((status = 200, body = SignInDone)))]
+/// Signs a person in with a password, or asks for their second factor.
+#[utoipa::path(post, path = "/api/auth/sign-in/email", tag = "auth", request_body = SignInRequest, responses((status = 200, body = SignInAnswer)))]
 async fn sign_in(
     State(app): State<App>,
     Visitor(device): Visitor,
@@ -195,13 +224,17 @@ async fn sign_in(
     let form = body.read()?;
     let credentials =
         Credentials { email: form.email, password: form.password, remember: form.remember_me.unwrap_or(true) };
-    let signed_in = app.identity.sign_in(&credentials, &device).await?;
-    let redirect = match signed_in.active_org {
-        Some(org) => format!("/dashboard/{org}/chat"),
-        None => "/dashboard/create-organization".to_owned(),
+    let (cookie, answer) = match app.identity.sign_in(&credentials, &device).await? {
+        Entry::SignedIn(signed_in) => {
+            let done = SignInAnswer::Done(SignInDone::of(&app, &signed_in));
+            (session_cookie(&app, &origin.0, &signed_in)?, done)
+        }
+        Entry::SecondFactor(waiting) => {
+            let asked = SignInAnswer::SecondFactor(SecondFactorAsked { two_factor_redirect: true });
+            (waiting_cookie(&app, &origin.0, &waiting)?, asked)
+        }
     };
-    let done = SignInDone { user: SessionUser::from(&signed_in), redirect: app.site.path(&redirect) };
-    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &origin.0, &signed_in)?)]), Json(done)))
+    Ok((AppendHeaders([(header::SET_COOKIE, cookie)]), Json(answer)))
 }
 
 /// Ends the session.

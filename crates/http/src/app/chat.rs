@@ -41,7 +41,12 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 
 /// The person behind the call, if their role may chat.
 pub(crate) fn owner_of(member: &Member) -> Result<Owner, Problem> {
-    member.0.require(Capability::ChatUse)?;
+    owner_for(member, Capability::ChatUse)
+}
+
+/// The person behind the call, if their role holds `act`.
+fn owner_for(member: &Member, act: Capability) -> Result<Owner, Problem> {
+    member.0.require(act)?;
     Owner::of(&member.0)
 }
 
@@ -126,13 +131,13 @@ impl From<BulkResult> for BulkView {
 /// Archives all open chats of the person.
 #[utoipa::path(post, path = "/api/app/chat/threads/archive-all", tag = "app: chat", params(("orgId" = Option<String>, Query)), responses((status = 200, body = BulkView)))]
 async fn archive_all_chats(State(app): State<App>, member: Member) -> Result<Json<BulkView>, HttpProblem> {
-    Ok(Json(app.chat.archive_all(&owner_of(&member)?).await?.into()))
+    Ok(Json(app.chat.archive_all(&owner_for(&member, Capability::ChatClear)?).await?.into()))
 }
 
 /// Moves all chats of the person to the trash.
 #[utoipa::path(post, path = "/api/app/chat/threads/delete-all", tag = "app: chat", params(("orgId" = Option<String>, Query)), responses((status = 200, body = BulkView)))]
 async fn delete_all_chats(State(app): State<App>, member: Member) -> Result<Json<BulkView>, HttpProblem> {
-    Ok(Json(app.chat.delete_all(&owner_of(&member)?).await?.into()))
+    Ok(Json(app.chat.delete_all(&owner_for(&member, Capability::ChatClear)?).await?.into()))
 }
 
 /// How hard the model shall think.
@@ -285,7 +290,7 @@ async fn delete_chat(
     member: Member,
     Path(id): Path<String>,
 ) -> Result<StatusCode, HttpProblem> {
-    app.chat.delete_thread(&owner_of(&member)?, thread_id(&id)?).await?;
+    app.chat.delete_thread(&owner_for(&member, Capability::ChatClear)?, thread_id(&id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -455,7 +460,7 @@ async fn rate_chat_message(
     Path((id, message)): Path<(String, String)>,
     body: Body<FeedbackBody>,
 ) -> Result<StatusCode, HttpProblem> {
-    let owner = owner_of(&member)?;
+    let owner = owner_for(&member, Capability::ChatRate)?;
     let body = body.read()?;
     let rating = body.rating.map(|word| match word {
         RatingWord::Up => Rating::Up,

@@ -11,7 +11,7 @@ use tale_identity::{Caller, Capability};
 use tale_knowledge::contents::MAX_TEXT_CHARS;
 use tale_knowledge::documents::DocumentQuery;
 use tale_knowledge::files::{Attachment, AttachmentState};
-use tale_models::{ModelEntry, TranscriptionState};
+use tale_models::{ModelEntry, TranscriptionState, catalog};
 use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -126,9 +126,20 @@ pub struct ComposerView {
     /// `pin-unavailable` when the chosen one cannot be used any more or the choice cannot be read.
     #[schema(schema_with = transcription_words)]
     transcription: &'static str,
+    /// Subscriptions of the organization, which chats do not use.
+    subscriptions: Vec<LeftOut>,
     /// The model used last; `null` is Auto.
     #[schema(required)]
     pick: Option<PickView>,
+}
+
+/// A subscription that no chat uses: it acts in tasks and automations alone.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ChatSubscription)]
+pub struct LeftOut {
+    name: String,
+    provider_name: String,
 }
 
 /// Models, the person's pick and the state of search.
@@ -136,12 +147,13 @@ pub struct ComposerView {
 async fn read_composer(State(app): State<App>, member: Member) -> Result<Json<ComposerView>, HttpProblem> {
     let owner = owner_of(&member)?;
     let none = DocumentQuery::default();
-    let (models, pick, count, embedding, transcription) = futures::join!(
+    let (models, pick, count, embedding, transcription, subscriptions) = futures::join!(
         permitted(&app, &member.0),
         app.chat.pick(&owner),
         app.knowledge.count_documents(&member.0, &none),
         app.models.embedding(owner.org),
         app.models.transcription_state(owner.org),
+        app.models.subscriptions(owner.org),
     );
     let pick = match pick? {
         Some((Some(model), Some(provider_slug))) => Some(PickView { model, provider_slug }),
@@ -159,6 +171,14 @@ async fn read_composer(State(app): State<App>, member: Member) -> Result<Json<Co
             TranscriptionState::Missing => "missing",
             TranscriptionState::PinUnavailable(_) | TranscriptionState::Unreadable(_) => "pin-unavailable",
         },
+        subscriptions: subscriptions?
+            .into_iter()
+            .map(|one| LeftOut {
+                provider_name: catalog::shipped_provider(&one.provider_slug)
+                    .map_or(one.provider_slug, |provider| provider.display_name.clone()),
+                name: one.name,
+            })
+            .collect(),
         pick,
     }))
 }

@@ -91,7 +91,7 @@ async fn read_embedding(
     State(app): State<App>,
     Member(caller): Member,
 ) -> Result<Json<EmbeddingSettings>, HttpProblem> {
-    caller.require(Capability::EmbeddingManage)?;
+    caller.require(Capability::OrganizationManage)?;
     let (config, candidates, counts) = futures::join!(
         app.models.embedding(caller.org),
         app.models.embedding_candidates(caller.org),
@@ -116,7 +116,7 @@ async fn choose_embedding(
     Member(caller): Member,
     body: Body<EmbeddingChoice>,
 ) -> Result<Json<EmbeddingChosen>, HttpProblem> {
-    caller.require(Capability::EmbeddingManage)?;
+    caller.require(Capability::OrganizationManage)?;
     let form = body.read()?;
     let config = EmbeddingConfig { provider_slug: form.provider_slug, model: form.model, dimensions: form.dimensions };
     let requeued = app.models.set_embedding(caller.org, &caller.actor(), config).await?;
@@ -126,7 +126,7 @@ async fn choose_embedding(
 /// Removes the embedding model; search goes on by words alone.
 #[utoipa::path(delete, path = "/api/app/knowledge/embedding", tag = "app: embedding", params(("orgId" = Option<String>, Query)), responses((status = 204)))]
 async fn remove_embedding(State(app): State<App>, Member(caller): Member) -> Result<StatusCode, HttpProblem> {
-    caller.require(Capability::EmbeddingManage)?;
+    caller.require(Capability::OrganizationManage)?;
     app.models.clear_embedding(caller.org, &caller.actor()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -112,12 +112,16 @@ fn stream(
                 },
                 heard = hints.next_for(user) => match heard {
                     HintEvent::Hint(hint) => {
+                        if hint.topic == Topic::Members {
+                            place.look_soon();
+                        }
                         if turn.is_none() && hint.topic == Topic::Thread && thread.is_some_and(|id| hint.id == Some(id.0)) {
                             turn = thread.map(|id| join(&app, org, id));
                         }
                         yield event("hint", &json!({ "topic": hint.topic, "id": hint.id }));
                     }
                     HintEvent::Resync => {
+                        place.look_soon();
                         if turn.is_none() {
                             turn = thread.map(|id| join(&app, org, id));
                         }

@@ -8,7 +8,7 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt};
 use serde_json::json;
-use tale_identity::Via;
+use tale_identity::{Capability, Via};
 use tale_orgfiles::{FileChanges, Heard};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
@@ -24,11 +24,13 @@ pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(follow_files))
 }
 
-/// Changes of the organization's configuration files: their names, not their content.
+/// Changes of the organization's configuration files, for whoever may open their settings: their names, not their
+/// content.
 #[utoipa::path(get, path = "/events/file", tag = "app: live updates", params(("orgId" = String, Query)),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 async fn follow_files(State(app): State<App>, member: Member) -> Result<Response, HttpProblem> {
     let Some(watch) = &app.file_watch else { return Err(crate::door::not_found().await) };
+    member.0.require(Capability::GovernanceManage)?;
     if app.stopping.is_cancelled() {
         return Err(draining().into());
     }

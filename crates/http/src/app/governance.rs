@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, header};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tale_core::ids::ApiKeyId;
@@ -40,6 +41,27 @@ struct PolicyView {
     unreadable: Option<String>,
 }
 
+/// A policy, with its version as the tag that `If-Match` of a change names.
+type Tagged = ([(HeaderName, String); 1], Json<PolicyView>);
+
+fn tagged(document: Document) -> Tagged {
+    ([(header::ETAG, format!("\"{}\"", document.version))], Json(document.into()))
+}
+
+/// The version that a change is meant for, by its body and by `If-Match`. Where they disagree, and where the header
+/// is no version, it is one that never was.
+fn meant(body: Option<i64>, headers: &HeaderMap) -> Option<i64> {
+    const NEVER: i64 = -1;
+    let tag = headers.get(header::IF_MATCH).map(|tag| tag.to_str().unwrap_or_default().trim());
+    let tag = tag
+        .filter(|tag| *tag != "*")
+        .map(|tag| tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')?.parse().ok()).unwrap_or(NEVER));
+    match (body, tag) {
+        (Some(body), Some(tag)) if body != tag => Some(NEVER),
+        (body, tag) => body.or(tag),
+    }
+}
+
 impl From<Document> for PolicyView {
     fn from(document: Document) -> Self {
         Self { value: document.value, version: document.version, unreadable: document.unreadable }
@@ -54,7 +76,7 @@ struct PolicyChange {
     /// lists are replaced whole.
     #[schema(value_type = Object)]
     value: Value,
-    /// The version that was changed; without it the change is made whatever the version.
+    /// The version that was changed; without it and without `If-Match`, the change is made whatever the version.
     version: Option<i64>,
 }
 
@@ -64,26 +86,32 @@ async fn read_policy(
     State(app): State<App>,
     Member(caller): Member,
     Path(key): Path<String>,
-) -> Result<Json<PolicyView>, HttpProblem> {
+) -> Result<Tagged, HttpProblem> {
     let key = Key::parse(&key);
-    if !key.as_ref().is_ok_and(|key| key.readers() == Readers::Members) {
-        caller.require(Capability::GovernanceManage)?;
-    }
-    Ok(Json(app.policies.document(caller.org, key?).await?.into()))
+    let for_members = key.as_ref().is_ok_and(|key| key.readers() == Readers::Members);
+    caller.require(if for_members { Capability::PoliciesRead } else { Capability::GovernanceManage })?;
+    Ok(tagged(app.policies.document(caller.org, key?).await?))
 }
 
-/// Changes a policy; it counts from the next request on.
+/// Changes a policy; it counts from the next request on. `If-Match` with the version in quotes is the same as `version`.
 #[utoipa::path(put, path = "/api/app/governance/policies/{key}", tag = "app: governance", params(("key" = String, Path), ("orgId" = Option<String>, Query)), request_body = PolicyChange, responses((status = 200, body = PolicyView)))]
 async fn change_policy(
     State(app): State<App>,
     Member(caller): Member,
     Path(key): Path<String>,
+    headers: HeaderMap,
     body: Body<PolicyChange>,
-) -> Result<Json<PolicyView>, HttpProblem> {
+) -> Result<Tagged, HttpProblem> {
     caller.require(Capability::GovernanceManage)?;
     let key = Key::parse(&key)?;
     let change = body.read()?;
-    Ok(Json(app.policies.set(caller.org, &caller.actor(), key, change.value, change.version).await?.into()))
+    let version = meant(change.version, &headers);
+    if key == Key::SandboxQuota {
+        caller.require(Capability::SandboxesManage)?;
+        // What the limits must fit is the host's to say.
+        return Ok(tagged(app.workshop()?.set_limits(caller.org, &caller.actor(), change.value, version).await?));
+    }
+    Ok(tagged(app.policies.set(caller.org, &caller.actor(), key, change.value, version).await?))
 }
 
 /// Every chat model of the organization.
@@ -103,25 +131,25 @@ async fn list_governed_models(
     Ok(Json(GovernedModels { models: models.into_iter().map(ModelView::from).collect() }))
 }
 
-/// A key of a member.
+/// A key that a rule can name.
 #[derive(Serialize, ToSchema)]
 struct ApiKeyName {
     id: ApiKeyId,
     name: String,
-    /// Who holds it.
+    /// The member, the team or the organization that it belongs to.
     holder: String,
 }
 
-/// Keys of members.
+/// The keys that work in the organization.
 #[derive(Serialize, ToSchema)]
 struct ApiKeyNames {
     keys: Vec<ApiKeyName>,
 }
 
-/// The API keys that rules can name: those of the members, 1,000 at most.
+/// The API keys that rules can name: those that work in the organization, 1,000 at most.
 #[utoipa::path(get, path = "/api/app/governance/api-keys", tag = "app: governance", params(("orgId" = Option<String>, Query)), responses((status = 200, body = ApiKeyNames)))]
 async fn list_key_names(State(app): State<App>, Member(caller): Member) -> Result<Json<ApiKeyNames>, HttpProblem> {
-    let keys = app.identity.member_keys(&caller).await?;
+    let keys = app.identity.working_keys(&caller).await?;
     let named = keys.into_iter().map(|key| ApiKeyName { id: key.id, name: key.name, holder: key.holder });
     Ok(Json(ApiKeyNames { keys: named.collect() }))
 }

@@ -117,7 +117,7 @@ struct AddMemberRequest {
 struct AddedMember {
     /// The person.
     #[schema(format = Uuid)]
-    user_id: String,
+    id: String,
     /// Whether the account is new.
     created: bool,
 }
@@ -162,7 +162,7 @@ async fn add(
     let new =
         members::NewMember { email: form.email, name: form.name, role: form.role.into(), password: form.password };
     let added = app.identity.add_member(&caller, &new).await?;
-    Ok((StatusCode::CREATED, Json(AddedMember { user_id: added.user.to_string(), created: added.created })))
+    Ok((StatusCode::CREATED, Json(AddedMember { id: added.user.to_string(), created: added.created })))
 }
 
 /// Changes a member's role, name or password.
@@ -199,7 +199,7 @@ async fn transfer_ownership(
     caller::Member(caller): caller::Member,
     Path(user): Path<String>,
 ) -> Result<StatusCode, HttpProblem> {
-    caller.require(Capability::OwnershipTransfer)?;
+    caller.require(Capability::OrganizationOwn)?;
     app.identity.transfer_ownership(&caller, target(&user)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }

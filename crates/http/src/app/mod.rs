@@ -3,25 +3,35 @@
 
 pub mod account;
 pub mod api_keys;
+mod audit;
 pub mod auth;
 pub mod chat;
+pub mod code;
 pub mod composer;
 pub mod deferred;
 pub mod documents;
 pub mod embedding;
 pub mod events;
+mod factors;
 mod file_events;
 pub mod governance;
 pub mod knowledge_database;
 pub mod members;
 pub mod model_endpoints;
+mod notifications;
 pub mod object_storage;
 pub mod organizations;
 pub mod permissions;
 pub mod preferences;
 pub mod providers;
+mod provisioning;
+pub mod sandboxes;
+mod second_factor;
 pub mod session;
 pub mod shares;
+pub mod sso;
+pub mod subscriptions;
+pub mod teams;
 pub mod transcription;
 pub mod trusted_headers;
 pub mod uploads;
@@ -36,20 +46,30 @@ pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(account::router())
         .merge(api_keys::router())
+        .merge(audit::router())
         .merge(auth::router())
+        .merge(factors::router())
         .merge(governance::router())
         .merge(members::router())
         .merge(model_endpoints::router())
+        .merge(notifications::router())
         .merge(organizations::router())
         .merge(permissions::router())
         .merge(preferences::router())
         .merge(providers::router())
+        .merge(provisioning::router())
+        .merge(subscriptions::router())
+        .merge(teams::router())
         .merge(embedding::router())
         .merge(knowledge_database::router())
         .merge(object_storage::router())
         .merge(transcription::router())
+        .merge(second_factor::router())
         .merge(session::router())
+        .merge(sso::router())
         .merge(chat::router())
+        .merge(code::router())
+        .merge(sandboxes::router())
         .merge(shares::router())
         .merge(composer::router())
         .merge(deferred::router())

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tale_core::ids::OrgId;
 use tale_core::{Code, Problem};
 use tale_identity::organizations::OrganizationView;
-use tale_identity::{Caller, SessionPrincipal};
+use tale_identity::{Caller, Capability, SessionPrincipal};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -64,6 +64,14 @@ struct OrganizationRequest {
     name: String,
 }
 
+/// The name of an organization, to confirm what cannot be undone.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct DeleteOrganizationRequest {
+    /// Exactly as it is written.
+    name: String,
+}
+
 /// What the deployment lays down about sessions.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -76,14 +84,14 @@ struct SessionLimits {
 
 /// The routes of this module.
 pub(crate) fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(create)).routes(routes!(rename)).routes(routes!(session_limits))
+    OpenApiRouter::new().routes(routes!(create)).routes(routes!(rename, delete)).routes(routes!(session_limits))
 }
 
-async fn caller_in(app: &App, principal: &SessionPrincipal, id: &str) -> Result<Caller, Problem> {
+async fn caller_in(app: &App, principal: &SessionPrincipal, id: &str, act: Capability) -> Result<Caller, Problem> {
     let id: OrgId =
         id.parse().map_err(|_| Problem::new(Code::OrgForbidden, "You are not a member of this organization."))?;
     let caller = app.identity.caller_for_session(principal, Some(id)).await?;
-    caller.require(tale_identity::Capability::OrganizationManage)?;
+    caller.require(act)?;
     Ok(caller)
 }
 
@@ -106,8 +114,21 @@ async fn rename(
     Path(id): Path<String>,
     body: Body<OrganizationRequest>,
 ) -> Result<Json<Organization>, HttpProblem> {
-    let caller = caller_in(&app, &principal, &id).await?;
+    let caller = caller_in(&app, &principal, &id, Capability::OrganizationManage).await?;
     Ok(Json(app.identity.rename_organization(&caller, &body.read()?.name).await?.into()))
+}
+
+/// Deletes an organization with everything in it. Nobody belongs to it from now on.
+#[utoipa::path(delete, path = "/api/app/organizations/{id}", tag = "organizations", params(("id" = String, Path)), request_body = DeleteOrganizationRequest, responses((status = 204)), operation_id = "delete_organization")]
+async fn delete(
+    State(app): State<App>,
+    Signed(principal): Signed,
+    Path(id): Path<String>,
+    body: Body<DeleteOrganizationRequest>,
+) -> Result<StatusCode, HttpProblem> {
+    let caller = caller_in(&app, &principal, &id, Capability::OrganizationOwn).await?;
+    app.identity.delete_organization(&caller, &body.read()?.name).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// What the deployment lays down about the sessions of members.
@@ -117,6 +138,6 @@ async fn session_limits(
     Signed(principal): Signed,
     Path(id): Path<String>,
 ) -> Result<Json<SessionLimits>, HttpProblem> {
-    caller_in(&app, &principal, &id).await?;
+    caller_in(&app, &principal, &id, Capability::OrganizationManage).await?;
     Ok(Json(SessionLimits { deployment_minutes: app.identity.idle_cap().map(|window| window.as_secs() / 60) }))
 }

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use tale_core::Problem;
 use tale_core::ids::CredentialId;
 use tale_core::problem::Code;
@@ -19,8 +20,10 @@ use crate::query::Query;
 use crate::state::App;
 use crate::wire::providers::{
     AddCredentialRequest, AddProviderRequest, CatalogResult, ChangeCredentialRequest, ChangeProviderRequest,
-    CheckedModels, Credential, CredentialMethod, Dialect, DiscoverModelsRequest, DiscoveredModels, Model, Provider,
-    ProviderTest, ProviderTestError, Providers, RefreshedCatalog, RefreshedCatalogs, TestProviderRequest, VersionQuery,
+    CheckedModels, Credential, CredentialMethod, DeleteCredentialQuery, Dialect, DiscoverModelsRequest,
+    DiscoveredModels, Model, Provider, ProviderHistory, ProviderState, ProviderTest, ProviderTestError, Providers,
+    RefreshedCatalog, RefreshedCatalogs, RestoreProviderRequest, RetiredProvider, TestProviderRequest, UnusableFile,
+    VersionQuery,
 };
 
 pub(crate) fn router() -> OpenApiRouter<App> {
@@ -29,6 +32,8 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(add_demo_provider))
         .routes(routes!(discover_models))
         .routes(routes!(change_provider, delete_provider))
+        .routes(routes!(provider_history))
+        .routes(routes!(restore_provider))
         .routes(routes!(test_provider))
         .routes(routes!(refresh_provider))
         .routes(routes!(refresh_catalogs))
@@ -42,7 +47,11 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 async fn list_providers(State(app): State<App>, Member(caller): Member) -> Result<Json<Providers>, HttpProblem> {
     caller.require(Capability::ProvidersManage)?;
     let views = app.models.providers(caller.org).await?;
-    Ok(Json(Providers { providers: views.into_iter().map(Provider::from).collect() }))
+    let unusable = app.models.unusable_files(caller.org).await?;
+    Ok(Json(Providers {
+        providers: views.into_iter().map(Provider::from).collect(),
+        unusable_files: unusable.into_iter().map(UnusableFile::from).collect(),
+    }))
 }
 
 /// Adds a custom provider together with its first credential.
@@ -133,6 +142,32 @@ async fn delete_provider(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Earlier states of a custom provider's definition, also of a deleted one.
+#[utoipa::path(get, path = "/api/app/providers/{slug}/history", tag = "app: providers", params(("slug" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = ProviderHistory)))]
+async fn provider_history(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(slug): Path<String>,
+) -> Result<Json<ProviderHistory>, HttpProblem> {
+    caller.require(Capability::ProvidersManage)?;
+    let states = app.models.provider_history(caller.org, &slug).await?;
+    Ok(Json(ProviderHistory { states: states.into_iter().map(ProviderState::from).collect() }))
+}
+
+/// Saves an earlier state of a definition anew. A deleted provider comes back without credentials.
+#[utoipa::path(post, path = "/api/app/providers/{slug}/restore", tag = "app: providers", params(("slug" = String, Path), ("orgId" = Option<String>, Query)), request_body = RestoreProviderRequest, responses((status = 200, body = Provider)))]
+async fn restore_provider(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(slug): Path<String>,
+    body: Body<RestoreProviderRequest>,
+) -> Result<Json<Provider>, HttpProblem> {
+    caller.require(Capability::ProvidersManage)?;
+    let form = body.read()?;
+    let view = app.models.restore_provider(caller.org, &caller.actor(), &slug, form.state, form.version).await?;
+    Ok(Json(view.into()))
+}
+
 /// Makes one tiny real call and shows what came back, or the vendor's own error.
 #[utoipa::path(post, path = "/api/app/providers/{slug}/test", tag = "app: providers", params(("slug" = String, Path), ("orgId" = Option<String>, Query)), request_body = TestProviderRequest, responses((status = 200, body = ProviderTest)))]
 async fn test_provider(
@@ -144,7 +179,8 @@ async fn test_provider(
     caller.require(Capability::ProvidersManage)?;
     let form = body.read()?;
     let credential = form.credential_id.as_deref().map(credential_id).transpose()?;
-    let outcome = app.models.test_provider(caller.org, &slug, form.model.as_deref(), credential).await?;
+    let outcome =
+        app.models.test_provider(caller.org, &caller.actor(), &slug, form.model.as_deref(), credential).await?;
     let (reply, error) = match outcome.result {
         Ok(reply) => (Some(reply), None),
         Err(error) => {
@@ -244,17 +280,27 @@ async fn change_credential(
     Ok(shown(credential)?)
 }
 
-/// Deletes a credential.
-#[utoipa::path(delete, path = "/api/app/credentials/{id}", tag = "app: providers", params(("id" = String, Path), ("orgId" = Option<String>, Query), VersionQuery), responses((status = 204)))]
+/// Deletes a credential. With `retireProvider` the last one of a custom provider takes the provider along, and the
+/// answer says whether it did; the credential is gone either way.
+#[utoipa::path(delete, path = "/api/app/credentials/{id}", tag = "app: providers", params(("id" = String, Path), ("orgId" = Option<String>, Query), DeleteCredentialQuery), responses((status = 200, body = RetiredProvider), (status = 204)))]
 async fn delete_credential(
     State(app): State<App>,
     Member(caller): Member,
     Path(id): Path<String>,
-    Query(query): Query<VersionQuery>,
-) -> Result<StatusCode, HttpProblem> {
+    Query(query): Query<DeleteCredentialQuery>,
+) -> Result<Response, HttpProblem> {
     caller.require(Capability::ProvidersManage)?;
-    app.models.delete_credential(caller.org, &caller.actor(), credential_id(&id)?, query.version).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let (actor, id) = (caller.actor(), credential_id(&id)?);
+    if query.retire_provider != Some(true) {
+        app.models.delete_credential(caller.org, &actor, id, query.version).await?;
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let retired = app.models.delete_credential_and_provider(caller.org, &actor, id, query.version).await?;
+    let (deleted, reason) = match retired {
+        Ok(deleted) => (deleted, None),
+        Err(problem) => (false, Some(problem.message.into_owned())),
+    };
+    Ok(Json(RetiredProvider::new(deleted, reason)).into_response())
 }
 
 fn no_such_credential() -> Problem {
@@ -264,7 +310,7 @@ fn no_such_credential() -> Problem {
     )
 }
 
-fn credential_id(text: &str) -> Result<CredentialId, Problem> {
+pub(super) fn credential_id(text: &str) -> Result<CredentialId, Problem> {
     text.parse().map_err(|_| no_such_credential())
 }
 

@@ -10,8 +10,10 @@ use utoipa_axum::routes;
 
 use super::auth::{SessionUser, Visitor};
 use super::organizations::OrganizationSummary;
+use super::second_factor::passkeys_here;
 use super::trusted_headers::names_somebody;
 use crate::caller::MaybeSigned;
+use crate::origin::RequestOrigin;
 use crate::problem::HttpProblem;
 use crate::state::App;
 
@@ -33,14 +35,33 @@ struct Session {
     setup_token_required: bool,
     /// Whether the person may create organizations.
     can_create_organization: bool,
+    /// Organizations that want a second factor, which the person does not have.
+    second_factor_wanted: Vec<SecondFactorWanted>,
+    /// Whether passkeys can be used on this page.
+    passkeys: bool,
     /// Whether a reverse proxy names the visitor, who is signed out, and may sign people in.
     trusted_headers: bool,
+    /// Whether the visitor, who is signed out, can choose an identity provider.
+    sso: bool,
     /// The release.
     version: &'static str,
     /// Whether this server runs the demo model.
     demo_available: bool,
     /// Whether `/events/file` tells changes of configuration files.
     file_events: bool,
+}
+
+/// An organization that wants a second factor of somebody who has none.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SecondFactorWanted {
+    /// The organization.
+    #[schema(format = Uuid)]
+    organization_id: String,
+    /// Until when the person may go without, in epoch milliseconds.
+    until: i64,
+    /// Whether that is over: nothing of the organization is answered.
+    over: bool,
 }
 
 /// The routes of this module.
@@ -54,12 +75,27 @@ async fn session(
     State(app): State<App>,
     MaybeSigned(principal): MaybeSigned,
     Visitor(device): Visitor,
+    origin: RequestOrigin,
     headers: HeaderMap,
 ) -> Result<Json<Session>, HttpProblem> {
     let overview = app.identity.session_overview(principal.as_ref(), &device).await?;
     let named = principal.is_none() && !overview.setup_required && names_somebody(&app, &headers);
     let trusted_headers = named && app.identity.trusts_headers().await?;
+    let sso = principal.is_none() && !overview.setup_required && app.identity.offers_sso().await?;
+    let wanted = match &principal {
+        Some(principal) => app.identity.factor_wanted(principal).await?,
+        None => Vec::new(),
+    };
     Ok(Json(Session {
+        second_factor_wanted: wanted
+            .into_iter()
+            .map(|wanted| SecondFactorWanted {
+                organization_id: wanted.org.to_string(),
+                until: wanted.until.timestamp_millis(),
+                over: wanted.over,
+            })
+            .collect(),
+        passkeys: passkeys_here(&app, &origin.0).is_ok(),
         user: principal.map(|principal| SessionUser {
             id: principal.user.to_string(),
             name: principal.name,
@@ -71,6 +107,7 @@ async fn session(
         setup_token_required: overview.setup_token_required,
         can_create_organization: overview.can_create_organization,
         trusted_headers,
+        sso,
         version: env!("CARGO_PKG_VERSION"),
         demo_available: app.demo.is_some(),
         file_events: app.file_watch.is_some(),

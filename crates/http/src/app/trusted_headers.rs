@@ -86,7 +86,7 @@ struct HeaderNames {
 /// A role that a header can give.
 #[derive(Deserialize, ToSchema, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
-enum AssertableRole {
+pub(crate) enum AssertableRole {
     Member,
     Editor,
     Developer,
@@ -219,7 +219,7 @@ async fn set(
     Member(caller): Member,
     body: Body<TrustedHeaderSettings>,
 ) -> Result<StatusCode, HttpProblem> {
-    caller.require(tale_identity::Capability::OrganizationManage)?;
+    caller.require(tale_identity::Capability::SignInManage)?;
     let form = body.read()?;
     app.identity.set_trusted_headers(&caller, form.enabled, form.max_asserted_role.into()).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -232,7 +232,7 @@ async fn set_frames(
     Member(caller): Member,
     body: Body<Embedding>,
 ) -> Result<Json<Embedding>, HttpProblem> {
-    caller.require(tale_identity::Capability::OrganizationManage)?;
+    caller.require(tale_identity::Capability::SignInManage)?;
     let origins = app.identity.set_frame_origins(&caller, &body.read()?.origins).await?;
     Ok(Json(Embedding { origins }))
 }
@@ -244,7 +244,7 @@ async fn create_key(
     Member(caller): Member,
     body: Body<CreateTrustedKey>,
 ) -> Result<(StatusCode, Json<CreatedTrustedKey>), HttpProblem> {
-    caller.require(tale_identity::Capability::OrganizationManage)?;
+    caller.require(tale_identity::Capability::SignInManage)?;
     let form = body.read()?;
     let key = app.identity.create_trusted_key(&caller, &form.name, form.signed_only).await?;
     let made = CreatedTrustedKey {
@@ -263,7 +263,7 @@ async fn revoke_key(
     Member(caller): Member,
     Path(id): Path<String>,
 ) -> Result<StatusCode, HttpProblem> {
-    caller.require(tale_identity::Capability::OrganizationManage)?;
+    caller.require(tale_identity::Capability::SignInManage)?;
     app.identity.revoke_trusted_key(&caller, key_id(&id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -281,7 +281,7 @@ async fn change_key(
     Path(id): Path<String>,
     body: Body<TrustedKeyChange>,
 ) -> Result<Json<SigningSecret>, HttpProblem> {
-    caller.require(tale_identity::Capability::OrganizationManage)?;
+    caller.require(tale_identity::Capability::SignInManage)?;
     let form = body.read()?;
     let signing_secret = app.identity.set_signed_only(&caller, key_id(&id)?, form.signed_only).await?;
     Ok(Json(SigningSecret { signing_secret }))
@@ -336,7 +336,7 @@ async fn authenticate(
     }
 }
 
-fn lead_to(path: &str) -> Response {
+pub(super) fn lead_to(path: &str) -> Response {
     (StatusCode::SEE_OTHER, [(header::LOCATION, path.to_owned()), (header::CACHE_CONTROL, "no-store".to_owned())])
         .into_response()
 }
@@ -435,7 +435,7 @@ fn is_page_load(headers: &HeaderMap) -> bool {
 
 /// `text` as a path of this Tale with its query and fragment; nothing for another site's address, for
 /// what lies outside the base path, for an API's, and for whatever a browser could take for either.
-fn local_path(site: &SiteSettings, text: &str) -> Option<String> {
+pub(super) fn local_path(site: &SiteSettings, text: &str) -> Option<String> {
     if text.len() > MAX_REDIRECT || !text.starts_with('/') || text.contains(|c: char| c.is_control() || c == '\\') {
         return None;
     }

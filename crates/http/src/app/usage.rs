@@ -282,6 +282,8 @@ enum LimitScope {
     User,
     /// Set for everybody of the person's role.
     Role,
+    /// Set for the person's team: for each member, or for all together.
+    Team,
     /// Set for everybody.
     Default,
     /// The organization's as a whole.
@@ -294,6 +296,8 @@ enum LimitScope {
 struct LimitView {
     code: LimitKind,
     scope: LimitScope,
+    /// Whether the use of others counts toward it as well: all of the organization's, or of the team's members.
+    shared: bool,
     period: LimitPeriod,
     /// Tokens, cents or requests.
     #[schema(value_type = f64)]
@@ -328,8 +332,10 @@ impl LimitView {
                 RuleScope::Role => LimitScope::Role,
                 RuleScope::Default => LimitScope::Default,
                 RuleScope::Org => LimitScope::Org,
-                RuleScope::Team | RuleScope::ApiKey | RuleScope::Project => return None,
+                RuleScope::Team => LimitScope::Team,
+                RuleScope::ApiKey | RuleScope::Project => return None,
             },
+            shared: cap.holder.is_shared(),
             period: match cap.period {
                 Period::Daily => LimitPeriod::Daily,
                 Period::Weekly => LimitPeriod::Weekly,
@@ -407,6 +413,7 @@ struct BudgetStatus {
 /// How far the limits that bind the caller are used: their own and the organization's.
 #[utoipa::path(get, path = "/api/app/governance/my/budget-status", tag = "app: usage", params(("orgId" = Option<String>, Query)), responses((status = 200, body = BudgetStatus)))]
 async fn read_budget_status(State(app): State<App>, Member(caller): Member) -> Result<Json<BudgetStatus>, HttpProblem> {
+    caller.require(Capability::UsageOwn)?;
     let states = match caller.user {
         Some(user) => app.models.ledger().limits_of(caller.org, user, caller.role.text()).await?,
         None => Vec::new(),

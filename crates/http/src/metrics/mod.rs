@@ -99,6 +99,12 @@ fn sent(text: String, format: Format) -> Response {
     ([(header::CONTENT_TYPE, format.content_type()), (header::CACHE_CONTROL, "no-store")], text).into_response()
 }
 
+/// The counters of a process that has nothing to collect.
+pub(crate) fn of_process(role: &str, headers: &HeaderMap) -> Response {
+    let format = format_of(headers);
+    sent(write::page(role, Series::Backend, None, format), format)
+}
+
 /// The series of the web tier, which nothing is collected for.
 fn of_shell(shell: &Shell, headers: &HeaderMap) -> Response {
     let format = format_of(headers);
@@ -165,7 +171,7 @@ async fn sla_rules(State(shell): State<Shell>, headers: HeaderMap) -> Response {
 
 /// Whether the request came from a private address by itself. Through a proxy, that address would
 /// be the proxy's, and the caller anybody.
-fn is_direct_neighbour(request: &Request) -> bool {
+pub(crate) fn is_direct_neighbour(request: &Request) -> bool {
     let proxied = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"];
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical());
     let private =
@@ -174,13 +180,13 @@ fn is_direct_neighbour(request: &Request) -> bool {
 }
 
 /// Compares digests, so that neither the place of a difference nor the length shows in the time.
-fn admitted(token: Option<&SecretString>, headers: &HeaderMap) -> bool {
+pub(crate) fn admitted(token: Option<&SecretString>, headers: &HeaderMap) -> bool {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
     let (Some(token), Some(given)) = (token, given) else { return false };
     bool::from(sha256(token.expose_secret().as_bytes()).ct_eq(&sha256(given)))
 }
 
-fn refused() -> Response {
+pub(crate) fn refused() -> Response {
     (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer"), (header::CACHE_CONTROL, "no-store")])
         .into_response()
 }

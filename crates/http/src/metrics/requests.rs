@@ -29,11 +29,13 @@ const METHODS: [&str; 17] = [
 const STATUSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Classes of the doors, longer ones before those they begin with.
-const BACKEND: [&str; 41] = [
+const BACKEND: [&str; 54] = [
     "/api/app/account",
     "/api/app/api-keys",
+    "/api/app/audit",
     "/api/app/catalogs",
     "/api/app/chat",
+    "/api/app/code",
     "/api/app/credentials",
     "/api/app/documents",
     "/api/app/files",
@@ -41,14 +43,20 @@ const BACKEND: [&str; 41] = [
     "/api/app/knowledge",
     "/api/app/members",
     "/api/app/model-endpoints",
+    "/api/app/notifications",
     "/api/app/object-storage",
     "/api/app/organizations",
     "/api/app/permissions",
     "/api/app/preferences",
     "/api/app/providers",
+    "/api/app/provisioning",
+    "/api/app/sandboxes",
     "/api/app/search",
     "/api/app/session",
     "/api/app/setup",
+    "/api/app/sso",
+    "/api/app/subscriptions",
+    "/api/app/teams",
     "/api/app/trusted-headers",
     "/api/app/uploads",
     "/api/app/usage",
@@ -70,6 +78,11 @@ const BACKEND: [&str; 41] = [
     "/ready",
     "/metrics",
     "/health/stores",
+    "/openai",
+    "/anthropic",
+    "/api/organizations",
+    "/api/providers",
+    "/api/settings",
     "other",
 ];
 

@@ -57,6 +57,25 @@ fn usage(page: &mut Page) {
     }
     let help = "Model calls of this process that are held and not booked yet.";
     page.gauge("tale_usage_holds_open", help, Some(tale_models::metrics::holds_open()));
+    let help = "Calls through the model endpoints and the model gateway that providers of this process are at.";
+    page.gauge("tale_gateway_calls_running", help, Some(tale_gateway::metrics::running()));
+    let help = "The same that wait for a place at their provider.";
+    page.gauge("tale_gateway_calls_waiting", help, Some(tale_gateway::metrics::waiting()));
+    for (name, help, counter) in [
+        (
+            "tale_gateway_queue_full_total",
+            "Calls that were refused because the queue of their provider was full.",
+            &tale_gateway::metrics::QUEUE_FULL,
+        ),
+        (
+            "tale_gateway_log_dropped_total",
+            "Rows of the gateway's request log that could not be stored.",
+            &tale_gateway::metrics::LOG_DROPPED,
+        ),
+    ] {
+        page.family(Kind::Counter, name, help);
+        page.sample(name, &[], counter.get());
+    }
 }
 
 fn gauges(page: &mut Page, found: &Found) {

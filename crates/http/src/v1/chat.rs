@@ -171,6 +171,7 @@ async fn delete_thread(
     _: NoQuery,
     Path(id): Path<String>,
 ) -> Result<StatusCode, HttpProblem> {
+    caller.0.require(Capability::ChatClear)?;
     app.chat.delete_thread(&owner_of(&caller)?, thread_id(&id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use tale_core::Problem;
 use tale_identity::organizations::OrganizationView;
 use tale_identity::{Role, Via};
 use utoipa::ToSchema;
@@ -17,7 +18,9 @@ use crate::state::App;
 /// The caller.
 #[derive(Serialize, ToSchema)]
 struct Me {
-    user: MeUser,
+    /// The person the key acts as; `null` for a key of a team or of the organization.
+    #[schema(required)]
+    user: Option<MeUser>,
     /// The organization the call acts in.
     organization: MeOrganization,
     /// Every organization the key can act in.
@@ -26,7 +29,7 @@ struct Me {
     key: MeKey,
 }
 
-/// The person behind the key.
+/// The person that a key acts as.
 #[derive(Serialize, ToSchema)]
 struct MeUser {
     /// The person.
@@ -38,7 +41,7 @@ struct MeUser {
     email: String,
 }
 
-/// An organization and the person's role there.
+/// An organization and the role that counts there.
 #[derive(Serialize, ToSchema)]
 struct MeOrganization {
     /// The organization.
@@ -89,12 +92,12 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 async fn me(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery) -> Result<Json<Me>, HttpProblem> {
     let me = app.identity.me(&caller).await?;
     let model_api = app.gateway.open_to(&caller).await.allowed;
-    let key = match caller.via {
-        Via::ApiKey { name, expires_at, .. } => MeKey { name, expires_at: expires_at.map(|at| at.timestamp_millis()) },
-        Via::Session(_) | Via::Earlier => MeKey { name: String::new(), expires_at: None },
+    let Via::ApiKey { name, expires_at, .. } = caller.via else {
+        return Err(Problem::internal("a call of the key holder's door without a key").into());
     };
+    let key = MeKey { name, expires_at: expires_at.map(|at| at.timestamp_millis()) };
     Ok(Json(Me {
-        user: MeUser { id: me.user.to_string(), name: me.name, email: me.email },
+        user: me.person.map(|person| MeUser { id: person.id.to_string(), name: person.name, email: person.email }),
         organization: me.organization.into(),
         organizations: me.organizations.into_iter().map(MeOrganization::from).collect(),
         capabilities: MeCapabilities { developer: caller.role >= Role::Developer, model_api },

@@ -101,7 +101,14 @@ async fn caller(app: &App, request: &mut Request) -> Result<Caller, Problem> {
         // Who guesses keys costs no query beyond the attempts of the network.
         app.limits.failed_keys.check(&address.network())?;
     }
-    match app.identity.authenticate_key(&key, slug.as_deref()).await {
+    // The model endpoints say in their own words and order what a disabled seat must not do.
+    let own_words = model_endpoints::interface_below(request.uri().path()).is_some();
+    let found = if own_words {
+        app.identity.key_holder(&key, slug.as_deref()).await
+    } else {
+        app.identity.authenticate_key(&key, slug.as_deref()).await
+    };
+    match found {
         Ok(caller) => {
             app.limits.known_keys.remember(digest);
             app.limits.door.take(holder(&caller))?;
@@ -117,7 +124,12 @@ async fn caller(app: &App, request: &mut Request) -> Result<Caller, Problem> {
 
 /// `X-Organization-Slug`; blank counts as absent (API-3).
 fn org_slug(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = headers.get("x-organization-slug") else { return Ok(None) };
+    let mut values = headers.get_all("x-organization-slug").iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        // Whoever stands in between could otherwise choose which one counts.
+        return Err(Problem::new(Code::InvalidHeader, "The header `X-Organization-Slug` must be sent once."));
+    }
     let text = value
         .to_str()
         .map_err(|_| Problem::new(Code::InvalidHeader, "The header `X-Organization-Slug` must be plain text."))?;

@@ -7,8 +7,8 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use serde::Serialize;
-use tale_gateway::{Answer, Refusal};
-use tale_models::ApiFormat;
+use tale_core::Problem;
+use tale_gateway::{Answer, Callable, Refusal, Wire};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -27,12 +27,16 @@ const MAX_BETA_BYTES: usize = 1_024;
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The interface that a path without base belongs to.
-pub(crate) fn interface(path: Option<&str>) -> Option<ApiFormat> {
-    let below = path?.strip_prefix("/api/v1/")?;
-    let first = below.split('/').next().unwrap_or_default();
+pub(crate) fn interface(path: Option<&str>) -> Option<Wire> {
+    interface_below(path?.strip_prefix("/api/v1")?)
+}
+
+/// The same for a path below `/api/v1`.
+pub(crate) fn interface_below(path: &str) -> Option<Wire> {
+    let first = path.strip_prefix('/')?.split('/').next().unwrap_or_default();
     match first {
-        "openai" => Some(ApiFormat::OpenAi),
-        "anthropic" => Some(ApiFormat::Anthropic),
+        "openai" => Some(Wire::Chat),
+        "anthropic" => Some(Wire::Messages),
         _ => None,
     }
 }
@@ -74,12 +78,7 @@ async fn list_openai_models(
     State(app): State<App>,
     KeyCaller(caller): KeyCaller,
 ) -> Result<axum::Json<OpenAiModels>, HttpProblem> {
-    let models = app.gateway.callable(&caller).await?;
-    let data = models
-        .into_iter()
-        .map(|model| OpenAiModel { id: model.id, object: "model", created: 0, owned_by: model.provider })
-        .collect();
-    Ok(axum::Json(OpenAiModels { object: "list", data }))
+    Ok(axum::Json(list(app.gateway.callable(&caller).await?)))
 }
 
 /// OpenAI's chat completions, for every model of the list. `model` is `<provider>/<model>`; the rest
@@ -95,7 +94,7 @@ async fn create_chat_completion(
     KeyCaller(caller): KeyCaller,
     request: Request,
 ) -> Result<Response, Refused> {
-    call(&app, &caller, ApiFormat::OpenAi, request).await
+    call(&app, &caller, Wire::Chat, request).await
 }
 
 /// Anthropic's messages, for every model of the list. `model` is `<provider>/<model>`; the rest is
@@ -111,26 +110,31 @@ async fn create_message(
     KeyCaller(caller): KeyCaller,
     request: Request,
 ) -> Result<Response, Refused> {
-    call(&app, &caller, ApiFormat::Anthropic, request).await
+    call(&app, &caller, Wire::Messages, request).await
 }
 
-async fn call(
-    app: &App,
-    caller: &tale_identity::Caller,
-    interface: ApiFormat,
-    request: Request,
-) -> Result<Response, Refused> {
+async fn call(app: &App, caller: &tale_identity::Caller, wire: Wire, request: Request) -> Result<Response, Refused> {
     let rules = app.gateway.rules(caller).await?;
+    let (beta, body) = read(request, MAX_BODY_BYTES).await?;
+    let request = tale_gateway::Request::read(wire, body)?;
+    Ok(answered(app.gateway.call(caller, &rules, request, beta.as_deref()).await?))
+}
+
+/// What a client asks for: the betas of the Anthropic format that it names, and its body.
+pub(crate) async fn read(request: Request, most: usize) -> Result<(Option<String>, Vec<u8>), Problem> {
     let beta = request
         .headers()
         .get("anthropic-beta")
         .and_then(|value| value.to_str().ok())
         .filter(|list| list.len() <= MAX_BETA_BYTES)
         .map(str::to_owned);
-    let body = read_limited(request, MAX_BODY_BYTES).await.map_err(|HttpProblem(problem)| problem)?;
-    let request = tale_gateway::Request::read(interface, body.into())?;
-    let answer = app.gateway.call(caller, &rules, request, beta.as_deref()).await?;
-    Ok(match answer {
+    let body = read_limited(request, most).await.map_err(|HttpProblem(problem)| problem)?;
+    Ok((beta, body.into()))
+}
+
+/// The answer of a model on its way out.
+pub(crate) fn answered(answer: Answer) -> Response {
+    match answer {
         Answer::Whole(document) => ([(header::CONTENT_TYPE, "application/json")], document).into_response(),
         Answer::Stream(stream) => {
             let kind = [
@@ -141,11 +145,24 @@ async fn call(
             ];
             (kind, Body::from_stream(stream.map(Ok::<_, std::convert::Infallible>))).into_response()
         }
-    })
+    }
+}
+
+/// The models of a list, in OpenAI's shape.
+pub(crate) fn openai_list(models: Vec<Callable>) -> Response {
+    axum::Json(list(models)).into_response()
+}
+
+fn list(models: Vec<Callable>) -> OpenAiModels {
+    let data = models
+        .into_iter()
+        .map(|model| OpenAiModel { id: model.id, object: "model", created: 0, owned_by: model.provider })
+        .collect();
+    OpenAiModels { object: "list", data }
 }
 
 /// A refusal on its way out.
-struct Refused(Refusal);
+pub(crate) struct Refused(pub(crate) Refusal);
 
 impl<E: Into<Refusal>> From<E> for Refused {
     fn from(error: E) -> Self {
@@ -174,8 +191,8 @@ mod tests {
     #[test]
     fn the_shape_of_errors_is_that_of_the_path() {
         let of = |path| interface(Some(path));
-        assert_eq!(of("/api/v1/openai/embeddings"), Some(ApiFormat::OpenAi));
-        assert_eq!(of("/api/v1/anthropic/v1/messages/count_tokens"), Some(ApiFormat::Anthropic));
+        assert_eq!(of("/api/v1/openai/embeddings"), Some(Wire::Chat));
+        assert_eq!(of("/api/v1/anthropic/v1/messages/count_tokens"), Some(Wire::Messages));
         for other in ["/api/v1/chat/completions", "/api/v1/openais", "/api/app/openai", "/openai"] {
             assert_eq!(of(other), None, "{other}");
         }

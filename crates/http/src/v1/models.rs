@@ -41,6 +41,15 @@ struct CallableModel {
     tags: Vec<&'static str>,
 }
 
+/// An agent runtime.
+#[derive(Serialize, ToSchema)]
+struct Harness {
+    /// Its identifier.
+    harness: String,
+    /// Its readable name.
+    label: String,
+}
+
 /// What a model can do.
 #[derive(Serialize, ToSchema)]
 struct CallableCapabilities {
@@ -72,6 +81,8 @@ impl From<ModelEntry> for CallableModel {
 #[derive(Serialize, ToSchema)]
 struct CallableModels {
     models: Vec<CallableModel>,
+    /// The agent runtimes that Tale knows.
+    harnesses: Vec<Harness>,
 }
 
 /// The chat models that the holder of the key can use now.
@@ -84,5 +95,15 @@ async fn list_models(
     caller.require(Capability::ChatUse)?;
     let rules = app.models.rules(caller.org, caller.person()).await?;
     let models = app.models.chat_models(caller.org, &rules).await?;
-    Ok(Json(CallableModels { models: models.into_iter().map(CallableModel::from).collect() }))
+    Ok(Json(CallableModels { models: models.into_iter().map(CallableModel::from).collect(), harnesses: harnesses() }))
+}
+
+fn harnesses() -> Vec<Harness> {
+    let mut known: Vec<Harness> = Vec::new();
+    for runtime in tale_models::catalog::shipped().iter().filter_map(|provider| provider.subscription.as_ref()) {
+        if !known.iter().any(|one| one.harness == runtime.harness) {
+            known.push(Harness { harness: runtime.harness.clone(), label: runtime.label.clone() });
+        }
+    }
+    known
 }

@@ -2,6 +2,7 @@
 
 pub mod chat;
 pub mod providers;
+pub(crate) mod subscriptions;
 
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 

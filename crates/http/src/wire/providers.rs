@@ -7,6 +7,7 @@ use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::wire::one_of;
+use crate::wire::subscriptions::{Subscription, SubscriptionRuntime};
 
 /// The wire format of an endpoint.
 #[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
@@ -298,6 +299,12 @@ pub(crate) struct Provider {
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) extra_body: Map<String, Value>,
     pub(crate) credentials: Vec<Credential>,
+    /// Subscriptions of the organization, which act in `subscriptionRuntime` alone.
+    pub(crate) subscriptions: Vec<Subscription>,
+    /// The agent runtime that uses the provider's subscriptions; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) subscription_runtime: Option<SubscriptionRuntime>,
     /// When the list of models was read from the provider, in epoch milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -306,11 +313,15 @@ pub(crate) struct Provider {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) catalog_error: Option<String>,
+    /// Why the definition's file cannot be used; until it is mended or saved over, no model of the provider is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) file_error: Option<String>,
 }
 
 impl From<ProviderView> for Provider {
     fn from(view: ProviderView) -> Self {
-        let ProviderView { provider, credentials, catalog } = view;
+        let ProviderView { provider, credentials, subscriptions, catalog } = view;
         let (fetched_at, error) = catalog.map(|state| (state.fetched_at, state.error)).unwrap_or_default();
         Self {
             slug: provider.slug,
@@ -324,16 +335,86 @@ impl From<ProviderView> for Provider {
             models: provider.models.into_iter().map(Model::from).collect(),
             extra_body: provider.extra_body.fields(),
             credentials: credentials.into_iter().filter_map(Credential::shown).collect(),
+            subscriptions: subscriptions.into_iter().map(Subscription::from).collect(),
+            subscription_runtime: provider.subscription.map(SubscriptionRuntime::from),
             catalog_fetched_at: fetched_at.map(|at| at.timestamp_millis()),
             catalog_error: error,
+            file_error: provider.unreadable,
         }
     }
 }
 
 /// Every provider.
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Providers {
     pub(crate) providers: Vec<Provider>,
+    /// Files beside the definitions that cannot be used and belong to no provider.
+    pub(crate) unusable_files: Vec<UnusableFile>,
+}
+
+/// A file in the folder of definitions that cannot be used.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct UnusableFile {
+    /// Its name.
+    pub(crate) file: String,
+    /// What is wrong with it.
+    pub(crate) reason: String,
+}
+
+impl From<tale_models::UnusableFile> for UnusableFile {
+    fn from(found: tale_models::UnusableFile) -> Self {
+        Self { file: found.file, reason: found.reason }
+    }
+}
+
+/// Earlier states of a definition.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ProviderHistory {
+    /// The newest first, at most a hundred.
+    pub(crate) states: Vec<ProviderState>,
+}
+
+/// A state of a definition.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ProviderState {
+    /// Names the state when it is restored.
+    pub(crate) id: uuid::Uuid,
+    pub(crate) version: i64,
+    /// `created`, `changed` or `deleted`.
+    #[schema(schema_with = change_words)]
+    pub(crate) change: String,
+    /// In epoch milliseconds.
+    pub(crate) at: i64,
+    /// The definition as its file held it; it contains no secret.
+    pub(crate) definition: Value,
+}
+
+fn change_words() -> Object {
+    one_of(&["created", "changed", "deleted"])
+}
+
+impl From<tale_models::PastProvider> for ProviderState {
+    fn from(past: tale_models::PastProvider) -> Self {
+        Self {
+            id: past.id,
+            version: past.version,
+            change: past.change,
+            at: past.at.timestamp_millis(),
+            definition: past.definition,
+        }
+    }
+}
+
+/// An earlier state to save anew.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RestoreProviderRequest {
+    /// The state.
+    pub(crate) state: uuid::Uuid,
+    /// The version of the present definition; absent for a deleted one.
+    #[serde(default)]
+    pub(crate) version: Option<i64>,
 }
 
 /// A custom provider to add.
@@ -394,6 +475,32 @@ pub(crate) struct ChangeProviderRequest {
 #[serde(deny_unknown_fields)]
 pub(crate) struct VersionQuery {
     pub(crate) version: i64,
+}
+
+/// The version that a deletion started from, and what goes along.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct DeleteCredentialQuery {
+    pub(crate) version: i64,
+    /// Also delete a custom provider that has no other credential.
+    pub(crate) retire_provider: Option<bool>,
+}
+
+/// What became of the provider of a deleted credential.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RetiredProvider {
+    /// Whether it was deleted. Shipped providers and those with other credentials stay.
+    deleted: bool,
+    /// Why it stays although it should have gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    reason: Option<String>,
+}
+
+impl RetiredProvider {
+    pub(crate) fn new(deleted: bool, reason: Option<String>) -> Self {
+        Self { deleted, reason }
+    }
 }
 
 /// An endpoint whose models are wanted.

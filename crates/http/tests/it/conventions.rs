@@ -101,6 +101,8 @@ async fn the_organization_is_named_by_its_slug() {
         eve.clone().with("x-organization-slug", "nobody").get("/api/v1/me").await.refusal(),
         (404, "ORG_SLUG_INVALID".into())
     );
+    let mut twice = eve.clone().with("x-organization-slug", "acme").and("x-organization-slug", "globex");
+    assert_eq!(twice.get("/api/v1/me").await.refusal(), (400, "INVALID_HEADER".into()));
     assert_eq!(eve.with("x-organization-slug", "\u{fc}").get("/api/v1/me").await.refusal().0, 400);
 }
 

@@ -389,3 +389,48 @@ async fn members_read_and_strangers_find_nothing() {
         );
     }
 }
+
+#[tokio::test]
+async fn an_upload_policy_counts_when_a_file_is_announced_and_when_it_is_used() {
+    let mut scene = scene().await;
+    let before = scene.upload("a.html", "<p>Early</p>").await;
+    let lay = async |scene: &mut Scene, value: Value| {
+        scene.browser.put(&scene.app("governance/policies/upload_policy"), json!({ "value": value })).await.expect(200)
+    };
+    let rules = json!({
+        "enabled": true, "blockedExtensions": [".HTML"], "allowedMimeTypes": ["text/*", "image/png"],
+        "maxFileSizeBytes": 40, "maxTotalVolumeBytesPerUser": 100,
+    });
+    assert_eq!(lay(&mut scene, rules).await["value"]["blockedExtensions"], json!(["html"]));
+    let refused = |answer: Answer| {
+        assert_eq!(answer.refusal(), (400, "UPLOAD_POLICY_REJECTED".into()));
+        answer.json()["data"].clone()
+    };
+    for purpose in ["document", "chat"] {
+        let ask = |name: &str, kind: &str, size: u64| json!({ "fileName": name, "contentType": kind, "size": size, "purpose": purpose });
+        for (body, data) in [
+            (ask("x.Html", "text/plain", 1), json!({ "check": "extension" })),
+            (ask("x.pdf", "", 1), json!({ "check": "contentType" })),
+            (ask("x.txt", "", 41), json!({ "check": "size", "limitBytes": 40 })),
+        ] {
+            assert_eq!(refused(scene.post("uploads", body).await), data, "{purpose}");
+        }
+    }
+    // What was announced before the policy is judged when it is used, at every door.
+    assert_eq!(refused(scene.post("documents", json!({ "fileId": before })).await), json!({ "check": "extension" }));
+    let by_key = scene.key.post("/api/v1/documents", json!({ "fileId": before })).await;
+    assert_eq!(refused(by_key), json!({ "check": "extension" }));
+    let inline = json!({ "title": "x", "content": "y", "extension": "html" });
+    assert_eq!(refused(scene.key.post("/api/v1/documents", inline).await), json!({ "check": "extension" }));
+    // A page that is called a picture is judged by its bytes.
+    let lie = scene.upload("a.png", "<script>no picture</script>").await;
+    let bound = scene.post("documents", json!({ "fileId": lie })).await;
+    assert_eq!(refused(bound), json!({ "check": "contentType" }));
+    // 12 + 27 + 40 bytes are stored or on their way.
+    let kept = scene.upload("b.txt", &"b".repeat(40)).await;
+    let body = json!({ "fileName": "c.txt", "contentType": "", "size": 22 });
+    assert_eq!(refused(scene.post("uploads", body).await), json!({ "check": "quota", "limitBytes": 100 }));
+    scene.post("documents", json!({ "fileId": kept })).await.expect(201);
+    lay(&mut scene, json!({ "enabled": false })).await;
+    scene.post("documents", json!({ "fileId": before })).await.expect(201);
+}

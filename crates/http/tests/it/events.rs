@@ -5,6 +5,9 @@ use std::time::Duration;
 use axum::body::Body;
 use futures::StreamExt;
 use serde_json::{Value, json};
+use tale_core::Actor;
+use tale_governance::policies::{Key, Policies};
+use tale_orgfiles::{AgeKeys, ConfigStore};
 use tale_testkit::upstream::{Reply, Step};
 
 use crate::client::Client;
@@ -107,6 +110,23 @@ async fn a_tab_hears_hello_and_hints_of_its_organization_only() {
         .expect(201);
     let (_, heard) = bens.next().await.unwrap();
     assert_eq!(heard["topic"], "members", "another person's chats are not hinted at: {heard}");
+}
+
+#[tokio::test]
+async fn who_follows_a_hint_is_not_answered_from_what_was_held_before_it() {
+    let mut stage = Stage::new().await;
+    let endpoints = stage.app("model-endpoints");
+    assert_eq!(stage.owner.get(&endpoints).await.expect(200)["enabled"], false, "which is held from now on");
+    let mut live = Live::open(&stage.owner, &format!("/events?orgId={}", stage.org)).await;
+    assert_eq!(live.next().await.unwrap().0, "hello");
+    let world = &stage.world;
+    let files = ConfigStore::new(&world.folder.path().join("config"), AgeKeys::load(None, None).unwrap());
+    let another_process = Policies::new(world.app.database.clone(), world.clock.clone(), files);
+    let on = json!({ "modelApi": { "enabled": true } });
+    let org = stage.org.parse().unwrap();
+    another_process.set(org, &Actor::System, Key::ModelAccess, on, None).await.unwrap();
+    live.hint("policies").await;
+    assert_eq!(stage.owner.get(&endpoints).await.expect(200)["enabled"], true);
 }
 
 #[tokio::test]
@@ -274,8 +294,8 @@ async fn draining_ends_the_streams() {
 }
 
 #[tokio::test]
-async fn members_hear_which_configuration_files_of_their_organization_change() {
-    let stage = Stage::new().await;
+async fn administrators_hear_which_configuration_files_of_their_organization_change() {
+    let mut stage = Stage::new().await;
     let path = format!("/events/file?orgId={}", stage.org);
     let mut live = Live::open(&stage.owner, &path).await;
     assert_eq!(live.next().await.unwrap().0, "hello");
@@ -288,6 +308,8 @@ async fn members_hear_which_configuration_files_of_their_organization_change() {
     assert_eq!(live.next().await.unwrap(), ("file".into(), told));
     let mut nobody = stage.world.browser();
     assert_eq!(nobody.get(&path).await.refusal(), (401, "UNAUTHORIZED".into()));
+    let mut ben = stage.member(tale_identity::Role::Developer).await;
+    assert_eq!(ben.get(&path).await.refusal(), (403, "ORG_FORBIDDEN".into()));
     let foreign = "/events/file?orgId=01900000-0000-7000-8000-000000000000";
     assert_eq!(stage.owner.clone().get(foreign).await.refusal(), (403, "ORG_FORBIDDEN".into()));
     stage.world.stopping.cancel();

@@ -34,6 +34,16 @@ async fn an_admin_lays_a_policy_down_and_members_feel_it_at_every_door() {
         "CONFIG_VERSION_CONFLICT",
     );
 
+    let tag = stage.owner.get(&policy).await.header("etag").to_owned();
+    assert_eq!(tag, "\"2\"");
+    let named = json!({ "value": { "mode": "blocklist" } });
+    let mut page = stage.owner.clone().with("if-match", "\"1\"");
+    assert_refused(page.put(&policy, named.clone()).await, 409, "CONFIG_VERSION_CONFLICT");
+    page = stage.owner.clone().with("if-match", &tag);
+    let both = json!({ "value": { "mode": "blocklist" }, "version": 1 });
+    assert_refused(page.put(&policy, both).await, 409, "CONFIG_VERSION_CONFLICT");
+    assert_eq!(page.put(&policy, named).await.expect(200)["version"], 2, "nothing changed");
+
     let denied = member.get(&composer).await.expect(200);
     assert_eq!((models(&denied), &denied["modelsDenied"]), (0, &json!(true)));
     assert_eq!(models(&stage.owner.get(&composer).await.expect(200)), 1);

@@ -31,7 +31,7 @@ async fn member(world: &World, owner: &mut Client, org: &str, email: &str, role:
         .expect(201);
     let mut browser = world.browser();
     browser.post("/api/auth/sign-in/email", json!({ "email": email, "password": PASSWORD })).await.expect(200);
-    (browser, added["userId"].as_str().unwrap().to_owned())
+    (browser, added["id"].as_str().unwrap().to_owned())
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -53,8 +53,11 @@ async fn setup_signs_the_owner_in() {
             "demoAvailable",
             "fileEvents",
             "organizations",
+            "passkeys",
+            "secondFactorWanted",
             "setupRequired",
             "setupTokenRequired",
+            "sso",
             "trustedHeaders",
             "user",
             "version"
@@ -312,12 +315,12 @@ async fn the_permissions_read_is_the_table() {
     for role in [Role::Member, Role::Editor, Role::Developer, Role::Admin] {
         boss.patch(&format!("/api/app/members/{id}?orgId={org}"), json!({ "role": role.text() })).await.expect(200);
         let permissions = someone.get(&format!("/api/app/permissions?orgId={org}")).await.expect(200);
-        let expected: Vec<&str> = Capability::ALL
-            .iter()
-            .filter(|capability| role.can(**capability))
-            .map(|capability| capability.text())
-            .collect();
-        assert_eq!(permissions, json!({ "role": role.text(), "capabilities": expected }));
+        // This deployment has no sandboxes.
+        let there = |held: &Capability| !matches!(held, Capability::SandboxesManage | Capability::WorkspacesManage);
+        let expected: Vec<&str> = role.capabilities().into_iter().filter(there).map(Capability::text).collect();
+        let cells = Capability::ALL.iter().map(|capability| (capability.text(), role.cell(*capability).text()));
+        let cells: serde_json::Map<String, Value> = cells.map(|(name, cell)| (name.to_owned(), json!(cell))).collect();
+        assert_eq!(permissions, json!({ "role": role.text(), "capabilities": expected, "cells": cells }));
     }
 }
 
@@ -378,7 +381,22 @@ async fn keys_open_the_other_door() {
     let made = boss.post(&path, json!({ "name": "CI", "expiresInDays": 30 })).await.expect(201);
     let secret = made["key"].as_str().unwrap();
     let listed = boss.get(&path).await.expect(200);
-    assert_eq!(keys(&listed["keys"][0]), ["createdAt", "expiresAt", "fragment", "id", "lastUsedAt", "name"]);
+    assert_eq!(
+        keys(&listed["keys"][0]),
+        [
+            "createdAt",
+            "expiresAt",
+            "fragment",
+            "holder",
+            "id",
+            "kind",
+            "lastUsedAt",
+            "maker",
+            "name",
+            "replaceable",
+            "role"
+        ]
+    );
     assert!(!listed.to_string().contains(secret));
     let me = world.key(secret).get("/api/v1/me").await;
     assert!(me.header("etag").starts_with('"'));
@@ -401,6 +419,41 @@ async fn keys_open_the_other_door() {
     assert_eq!(world.key(secret).get("/api/v1/me").await.refusal(), (401, "UNAUTHORIZED".into()));
     let (mut editor, _) = member(&world, &mut boss, &org, "ed@acme.test", "editor").await;
     assert_eq!(editor.post(&path, json!({ "name": "x" })).await.refusal(), (403, "API_KEY_CREATE_FORBIDDEN".into()));
+}
+
+#[tokio::test]
+async fn a_key_of_the_organization_opens_what_needs_no_person() {
+    let world = World::new().await;
+    let (mut boss, org) = owner(&world).await;
+    let path = format!("/api/app/api-keys?orgId={org}");
+    for (body, at) in [
+        (json!({ "name": "k", "expiresInDays": 1, "kind": "organization" }), "role"),
+        (json!({ "name": "k", "expiresInDays": 1, "kind": "organization", "role": "editor", "userId": org }), "userId"),
+        (json!({ "name": "k", "expiresInDays": 1, "role": "editor" }), "role"),
+        (json!({ "name": "k", "expiresInDays": 1, "kind": "team", "role": "editor", "teamId": "x" }), "teamId"),
+    ] {
+        let refused = boss.post(&path, body).await;
+        assert_eq!(refused.json()["data"]["issues"][0]["path"], at);
+    }
+    let unknown = json!({ "name": "k", "expiresInDays": 1, "kind": "project" });
+    assert_eq!(boss.post(&path, unknown).await.refusal(), (400, "INVALID_BODY".into()));
+    let body = json!({ "name": "k", "expiresInDays": 1, "kind": "organization", "role": "editor" });
+    let (mut dev, _) = member(&world, &mut boss, &org, "dev@acme.test", "developer").await;
+    assert_eq!(dev.post(&path, body.clone()).await.refusal(), (403, "API_KEY_CREATE_FORBIDDEN".into()));
+    let made = boss.post(&path, body).await.expect(201);
+    let mut key = world.key(made["key"].as_str().unwrap());
+    let me = key.get("/api/v1/me").await.expect(200);
+    assert_eq!(
+        (&me["user"], &me["key"]["name"], &me["organization"]["role"]),
+        (&json!(null), &json!("k"), &json!("editor"))
+    );
+    let text = json!({ "title": "Notes", "content": "Tulips" });
+    let document = key.post("/api/v1/documents", text).await.expect(201);
+    key.get(&format!("/api/v1/documents/{}", document["id"].as_str().unwrap())).await.expect(200);
+    let chats = key.get("/api/v1/threads").await;
+    assert_eq!(chats.refusal(), (403, "API_KEY_SCOPE_FORBIDDEN".into()));
+    let elsewhere = key.clone().with("x-organization-slug", "other").get("/api/v1/me").await;
+    assert_eq!(elsewhere.refusal(), (403, "ORG_FORBIDDEN".into()));
 }
 
 #[tokio::test]
@@ -436,4 +489,30 @@ async fn an_empty_list_of_creators_lets_nobody_make_a_second_organization() {
     let refused = owner.post("/api/app/organizations", json!({ "name": "Second" })).await;
     assert_eq!(refused.refusal(), (403, "ORGANIZATION_CREATION_FORBIDDEN".into()));
     assert_eq!(owner.get("/api/app/session").await.expect(200)["canCreateOrganization"], false);
+}
+
+#[tokio::test]
+async fn a_deleted_organization_is_nobodys_from_the_next_request_on() {
+    let world = World::new().await;
+    let (mut boss, org) = owner(&world).await;
+    let (mut admin, _) = member(&world, &mut boss, &org, "admin@acme.test", "admin").await;
+    let path = format!("/api/app/organizations/{org}");
+    let right = json!({ "name": "Acme" });
+    let delete = async |client: &mut Client, body: Value| client.send("DELETE", &path, Some(body)).await;
+    assert_eq!(delete(&mut admin, right.clone()).await.refusal(), (403, "ORG_FORBIDDEN".into()));
+    for wrong in [json!({ "name": "acme" }), json!({}), json!({ "name": "" })] {
+        assert_eq!(delete(&mut boss, wrong).await.refusal(), (400, "INVALID_BODY".into()));
+    }
+    boss.get(&format!("/api/app/members?orgId={org}")).await.expect(200);
+    let (first, second) = (&mut boss.clone(), &mut boss.clone());
+    let both = tokio::join!(delete(first, right.clone()), delete(second, right.clone()));
+    let mut statuses = [both.0.status, both.1.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [204, 403], "of two at once one comes too late");
+    for client in [&mut boss, &mut admin] {
+        assert_eq!(client.get(&format!("/api/app/members?orgId={org}")).await.refusal(), (403, "ORG_FORBIDDEN".into()));
+        assert_eq!(client.get("/api/app/session").await.expect(200)["organizations"], json!([]));
+    }
+    // Whoever made it may make another one.
+    boss.post("/api/app/organizations", json!({ "name": "Acme Again" })).await.expect(201);
 }

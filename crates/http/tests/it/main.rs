@@ -1,6 +1,7 @@
 //! The doors over real services: no socket in between, everything else as in the program.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test that cannot go on should panic")]
 
+mod audit;
 mod chat;
 mod client;
 mod contract;
@@ -11,6 +12,7 @@ mod edge;
 mod embedding;
 mod events;
 mod governance;
+mod hostile_models;
 mod identity;
 mod knowledge_database;
 mod metrics;
@@ -20,8 +22,11 @@ mod origins;
 mod outlets;
 mod providers;
 mod rights;
+mod scim;
+mod serve;
 mod session_copy;
 mod shares;
+mod sso;
 mod stage;
 mod trusted_headers;
 mod usage;

@@ -9,14 +9,14 @@ use tale_testkit::upstream::{Reply, Step};
 use crate::client::Answer;
 use crate::stage::{Stage, within};
 
-const OPENAI: &str = "/api/v1/openai/chat/completions";
-const ANTHROPIC: &str = "/api/v1/anthropic/v1/messages";
+pub(crate) const OPENAI: &str = "/api/v1/openai/chat/completions";
+pub(crate) const ANTHROPIC: &str = "/api/v1/anthropic/v1/messages";
 
 /// Lets the head of an answer out before what follows.
 const PAUSE: Step = Step::Wait(std::time::Duration::from_millis(50));
 
 /// A stage with a model behind each wire, and the endpoints on.
-async fn stage() -> Stage {
+pub(crate) async fn stage() -> Stage {
     let mut stage = Stage::new().await;
     for (name, format, base) in
         [("open", "openai", stage.upstream.openai_base()), ("claude", "anthropic", stage.upstream.anthropic_base())]
@@ -43,28 +43,28 @@ async fn put_policy(stage: &mut Stage, key: &str, value: Value) {
     stage.owner.put(&path, json!({ "value": value })).await.expect(200);
 }
 
-fn ask(model: &str) -> Value {
+pub(crate) fn ask(model: &str) -> Value {
     json!({ "model": model, "max_tokens": 100, "messages": [{ "role": "user", "content": "hi" }] })
 }
 
-fn with(mut body: Value, more: Value) -> Value {
+pub(crate) fn with(mut body: Value, more: Value) -> Value {
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     body
 }
 
 /// The code of an error in either shape, with its status.
-fn code(answer: &Answer) -> (u16, String) {
+pub(crate) fn code(answer: &Answer) -> (u16, String) {
     let body = answer.json();
     assert!(body["error"]["message"].is_string() && body["error"]["type"].is_string(), "{body}");
     (answer.status.as_u16(), body["error"]["code"].as_str().unwrap_or_default().to_owned())
 }
 
-fn text(answer: &Answer) -> String {
+pub(crate) fn text(answer: &Answer) -> String {
     String::from_utf8(answer.bytes.clone()).unwrap()
 }
 
 /// What the ledger holds of the organization: requests, input and output tokens.
-async fn booked(stage: &mut Stage) -> [u64; 3] {
+pub(crate) async fn booked(stage: &mut Stage) -> [u64; 3] {
     stage.world.app.gateway.settled().await;
     let bookings = "SELECT count(*), coalesce(sum(input_tokens), 0)::bigint, coalesce(sum(output_tokens), 0)::bigint
         FROM app.usage_bookings WHERE source = '__direct_api__' AND user_id IS NOT NULL AND api_key_id IS NOT NULL";
@@ -163,6 +163,9 @@ async fn a_role_counts_as_it_is_at_the_call() {
     stage.owner.patch(&path, json!({ "role": "editor" })).await.expect(200);
     assert_eq!(code(&key.post(OPENAI, ask("open/able")).await), (403, "MODEL_API_FORBIDDEN".into()));
     assert_eq!(code(&key.get("/api/v1/openai/models").await), (403, "MODEL_API_FORBIDDEN".into()));
+    stage.owner.patch(&path, json!({ "role": "disabled" })).await.expect(200);
+    assert_eq!(code(&key.post(OPENAI, ask("open/able")).await), (403, "MODEL_API_FORBIDDEN".into()));
+    assert_eq!(key.get("/api/v1/models").await.status.as_u16(), 403, "nowhere else is a disabled seat a caller");
 }
 
 #[tokio::test]

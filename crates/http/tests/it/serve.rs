@@ -63,7 +63,10 @@ async fn a_drain_answers_what_runs_and_what_comes_and_waits_for_nobody_who_is_si
     server.stop.drain.cancel();
     assert_eq!(rest(silent).await, "");
     let late = rest(send(&server, "/").await).await;
-    assert!(late.starts_with("HTTP/1.1 200") && late.contains("connection: close") && late.ends_with("quick"), "{late}");
+    assert!(
+        late.starts_with("HTTP/1.1 200") && late.contains("connection: close") && late.ends_with("quick"),
+        "{late}"
+    );
     server.stop.close.cancel();
     assert!(!server.task.is_finished());
     server.release.notify_one();

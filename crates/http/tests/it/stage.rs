@@ -43,7 +43,7 @@ impl Stage {
         }
         let (members, form) =
             (self.app("members"), json!({ "email": email, "name": "Ben", "role": "member", "password": PASSWORD }));
-        let user = self.owner.post(&members, form).await.expect(201)["userId"].as_str().unwrap().to_owned();
+        let user = self.owner.post(&members, form).await.expect(201)["id"].as_str().unwrap().to_owned();
         let mut browser = self.world.browser();
         browser.post("/api/auth/sign-in/email", json!({ "email": email, "password": PASSWORD })).await.expect(200);
         if role != Role::Member {

@@ -16,11 +16,13 @@ use tale_db::hints::HintHub;
 use tale_env::{MapEnv, SiteSettings, TrustedHeaderNames};
 use tale_extract::ExtractProgram;
 use tale_gateway::{Gateway, GatewayParts};
+use tale_governance::audit::log::AuditLog;
 use tale_governance::policies::Policies;
 use tale_http::outlets::Outlets;
 use tale_http::rate::Limits;
 use tale_http::web::WebFiles;
 use tale_http::{App, AppParts};
+use tale_identity::factors::RelyingParty;
 use tale_identity::password::HashCost;
 use tale_identity::{Identity, IdentityConfig};
 use tale_knowledge::corpora::{Corpora, OwnDatabases};
@@ -124,8 +126,10 @@ impl World {
             Organizations::new(files.clone(), HostPolicy::PrivateAllowed, Arc::new(SystemClock)).unwrap();
         let blobs = blobs.with_organizations(organizations);
         let cost = HashCost { memory_kib: 64, passes: 1, lanes: 1, concurrent: 4, waiting: 64 };
-        let identity =
-            Identity::new(db.app.clone(), clock.clone(), IdentityConfig { hash_cost: cost, ..config }).unwrap();
+        let relying_party = RelyingParty::of(&site.url, &site.additional);
+        let provider_hosts = HostPolicy::PrivateAllowed;
+        let config = IdentityConfig { hash_cost: cost, relying_party, provider_hosts, ..config };
+        let identity = Identity::new(db.app.clone(), clock.clone(), config).unwrap();
         let models = Models::new(ModelsConfig {
             pool: db.app.clone(),
             clock: clock.clone(),
@@ -135,6 +139,7 @@ impl World {
             demo_base: None,
             limits: Default::default(),
             policies: policies.clone(),
+            files: files.clone(),
         })
         .unwrap();
         // The child that opens files is the program itself; no test of the doors opens one.
@@ -163,6 +168,7 @@ impl World {
             temp_dir: folder.path().to_owned(),
             extract: extract.clone(),
         });
+        knowledge.govern_with(policies.clone());
         let cursors = CursorSigner::new(b"secret");
         let chat = Chat::new(ChatConfig {
             db: db.app.clone(),
@@ -179,8 +185,6 @@ impl World {
         std::fs::create_dir(&web).unwrap();
         std::fs::write(web.join("index.html"), "<!doctype html><title>Tale</title><script>start()</script>").unwrap();
         let stopping = CancellationToken::new();
-        let hints = HintHub::new();
-        tokio::spawn(hints.clone().run(db.app.clone(), stopping.clone()));
         let app = App::new(AppParts {
             site,
             trusted_headers: TrustedHeaderNames::default(),
@@ -190,15 +194,18 @@ impl World {
                 models: models.clone(),
                 policies: policies.clone(),
                 clock: clock.clone(),
-                limits: tale_gateway::Limits { built_in: 512, custom: 64, idle: std::time::Duration::from_secs(600) },
+                limits: tale_gateway::Limits::default(),
+                log: None,
             }),
             models,
             knowledge: knowledge.clone(),
             chat,
+            workshop: None,
             policies,
+            audit: AuditLog::new(db.app.clone(), clock.clone()),
             blobs,
             file_watch: Some(FileWatch::new(files).every(Duration::from_millis(5))),
-            hints,
+            hints: HintHub::new(),
             cursors,
             limits: Limits::new(clock.clone()),
             web: WebFiles::Directory(web),
@@ -210,6 +217,7 @@ impl World {
             corpus: db.knowledge.clone(),
             stopping: stopping.clone(),
         });
+        tokio::spawn(app.clone().deliver_hints(stopping.clone()));
         Self {
             router: tale_http::router(app.clone()),
             app,

@@ -71,6 +71,24 @@ pub(crate) async fn charge(
     }
 }
 
+/// A counter as a row: the address's key, the network, failures, the end of the block, the last attempt.
+pub(crate) type Row = (Vec<u8>, String, i32, Option<DateTime<Utc>>, DateTime<Utc>);
+
+/// The counters of these addresses, the latest first.
+pub(crate) async fn of_keys(conn: &mut PgConnection, keys: &[Vec<u8>], limit: i64) -> Result<Vec<Row>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT key_hash, network, failures, blocked_until, last_at
+           FROM app.login_attempts
+          WHERE key_hash = ANY($1)
+          ORDER BY last_at DESC, network
+          LIMIT $2",
+    )
+    .bind(keys)
+    .bind(limit)
+    .fetch_all(conn)
+    .await
+}
+
 /// Forgets the failures of this network and of all networks together, locked in the order in which they
 /// are charged: simultaneous sign-ins would wait for each other otherwise.
 pub(crate) async fn clear(conn: &mut PgConnection, key: &[u8; 32], network: &str) -> Result<(), sqlx::Error> {

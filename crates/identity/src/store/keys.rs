@@ -1,26 +1,42 @@
 //! API keys. A personal key belongs to a person and works in every organization of theirs, so the
-//! holder stands where tenant tables have the organization.
+//! holder stands where tenant tables have the organization; every other key belongs to one organization.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
-use tale_core::ids::{ApiKeyId, OrgId, UserId};
+use tale_core::ids::{ApiKeyId, OrgId, TeamId, UserId};
 
-/// A key as its holder sees it.
+use crate::keys::KeyKind;
+use crate::permissions::Role;
+
+/// A key as it is listed.
 #[derive(Debug, FromRow)]
 pub(crate) struct KeyRow {
     pub(crate) id: ApiKeyId,
+    #[sqlx(try_from = "String")]
+    pub(crate) kind: KeyKind,
     pub(crate) name: String,
     pub(crate) first_chars: String,
     pub(crate) last_chars: String,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) last_used_at: Option<DateTime<Utc>>,
+    pub(crate) replaced: bool,
+    pub(crate) user_id: Option<UserId>,
+    pub(crate) role: Option<String>,
+    /// The name of the member or the team.
+    pub(crate) holder: Option<String>,
+    pub(crate) maker: Option<String>,
 }
 
 /// A new key.
 pub(crate) struct NewKeyRow<'a> {
     pub(crate) id: ApiKeyId,
-    pub(crate) user: UserId,
+    pub(crate) kind: KeyKind,
+    pub(crate) user: Option<UserId>,
+    pub(crate) org: Option<OrgId>,
+    pub(crate) team: Option<TeamId>,
+    pub(crate) role: Option<Role>,
+    pub(crate) maker: Option<UserId>,
     pub(crate) hash: &'a [u8; 32],
     pub(crate) first: &'a str,
     pub(crate) last: &'a str,
@@ -29,27 +45,78 @@ pub(crate) struct NewKeyRow<'a> {
     pub(crate) expires_at: Option<DateTime<Utc>>,
 }
 
-/// A live key and one organization of its holder; a holder without any has one row of nothing.
+/// A key, held until the transaction ends.
+#[derive(Debug, FromRow)]
+pub(crate) struct HeldKey {
+    #[sqlx(try_from = "String")]
+    pub(crate) kind: KeyKind,
+    pub(crate) name: String,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+    pub(crate) replaced: bool,
+    pub(crate) user_id: Option<UserId>,
+    pub(crate) team_id: Option<TeamId>,
+    pub(crate) role: Option<String>,
+}
+
+/// A live key and one organization where it may work; without any there is one row of nothing.
 #[derive(Debug, FromRow)]
 pub(crate) struct ResolvedRow {
     pub(crate) id: ApiKeyId,
-    pub(crate) user_id: UserId,
+    #[sqlx(try_from = "String")]
+    pub(crate) kind: KeyKind,
+    pub(crate) user_id: Option<UserId>,
+    pub(crate) team_id: Option<TeamId>,
+    pub(crate) maker_id: Option<UserId>,
     pub(crate) name: String,
     pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) last_used_at: Option<DateTime<Utc>>,
     pub(crate) org_id: Option<OrgId>,
     pub(crate) org_slug: Option<String>,
     pub(crate) org_name: Option<String>,
+    /// The holder's role in the organization, or that of the key.
     pub(crate) role: Option<String>,
+}
+
+/// A key that ended by itself.
+#[derive(Debug, FromRow)]
+pub(crate) struct EndedKey {
+    pub(crate) id: ApiKeyId,
+    pub(crate) name: String,
+    pub(crate) reason: String,
+}
+
+/// Whether a member's key `k` still has its ground: the holder `m` is a member, and the maker `b` owner or admin
+/// and above them.
+macro_rules! grounded {
+    () => {
+        "(m.user_id IS NOT NULL AND b.role IN ('owner', 'admin')
+          AND array_position(ARRAY['disabled', 'member', 'editor', 'developer', 'admin', 'owner'], b.role)
+            > array_position(ARRAY['disabled', 'member', 'editor', 'developer', 'admin', 'owner'], m.role))"
+    };
+}
+
+/// Which keys somebody may see and end: their own, those made for them, and those of the organization when
+/// they may (KEY-3, KEY-7). $1 the organization, $2 the person, $3 whether they may.
+macro_rules! within_reach {
+    () => {
+        "((k.org_id IS NULL AND k.user_id = $2) OR (k.org_id = $1 AND (k.user_id = $2 OR $3)))"
+    };
 }
 
 pub(crate) async fn insert(conn: &mut PgConnection, new: &NewKeyRow<'_>) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "INSERT INTO app.api_keys (id, user_id, kind, hash, first_chars, last_chars, name, created_at, expires_at)
-         VALUES ($1, $2, 'personal', $3, $4, $5, $6, $7, $8)",
+        "INSERT INTO app.api_keys (id, kind, user_id, org_id, team_id, role, maker_id, hash, first_chars, last_chars, name,
+                                   created_at, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     )
     .bind(new.id)
+    .bind(new.kind.text())
     .bind(new.user)
+    .bind(new.org)
+    .bind(new.team)
+    .bind(new.role.map(Role::text))
+    .bind(new.maker)
     .bind(new.hash.as_slice())
     .bind(new.first)
     .bind(new.last)
@@ -61,53 +128,177 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewKeyRow<'_>) -> Resu
     .map(drop)
 }
 
-/// The keys of a person that are not revoked, newest first.
-pub(crate) async fn list(conn: &mut PgConnection, user: UserId) -> Result<Vec<KeyRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT id, name, first_chars, last_chars, created_at, expires_at, last_used_at
-           FROM app.api_keys
-          WHERE user_id = $1 AND revoked_at IS NULL
-          ORDER BY created_at DESC, id DESC",
+/// How many keys that are not revoked there are: of the organization, or else of the person alone.
+pub(crate) async fn count(conn: &mut PgConnection, org: Option<OrgId>, user: UserId) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT count(*) FROM app.api_keys
+          WHERE revoked_at IS NULL AND (org_id = $1 OR ($1 IS NULL AND org_id IS NULL AND user_id = $2))",
     )
+    .bind(org)
     .bind(user)
+    .fetch_one(conn)
+    .await
+}
+
+/// The keys that are not revoked and that a person may see, newest first. `all`: those of the organization too.
+pub(crate) async fn list(
+    conn: &mut PgConnection,
+    org: OrgId,
+    user: UserId,
+    all: bool,
+) -> Result<Vec<KeyRow>, sqlx::Error> {
+    sqlx::query_as(concat!(
+        "SELECT k.id, k.kind, k.name, k.first_chars, k.last_chars, k.created_at, k.expires_at, k.last_used_at,
+                k.replaced_at IS NOT NULL AS replaced, k.user_id, k.role, coalesce(u.name, t.name) AS holder, b.name AS maker
+           FROM app.api_keys k
+           LEFT JOIN app.users u ON u.id = k.user_id
+           LEFT JOIN app.teams t ON t.org_id = k.org_id AND t.id = k.team_id
+           LEFT JOIN app.users b ON b.id = k.maker_id
+          WHERE k.revoked_at IS NULL AND ",
+        within_reach!(),
+        " ORDER BY k.created_at DESC, k.id DESC",
+    ))
+    .bind(org)
+    .bind(user)
+    .bind(all)
     .fetch_all(conn)
     .await
 }
 
-/// Revokes a key of a person; returns its name. `None`: not theirs, not there, or revoked before.
+/// Revokes a key within reach of a person; returns its name and kind. `None`: not within reach, or revoked before.
 pub(crate) async fn revoke(
     conn: &mut PgConnection,
-    user: UserId,
+    (org, user, all): (OrgId, UserId, bool),
     id: ApiKeyId,
     at: DateTime<Utc>,
-) -> Result<Option<String>, sqlx::Error> {
-    sqlx::query_scalar(
-        "UPDATE app.api_keys
-            SET revoked_at = $3, revoke_reason = 'holder'
-          WHERE user_id = $1 AND id = $2 AND revoked_at IS NULL
-         RETURNING name",
-    )
+) -> Result<Option<(String, String)>, sqlx::Error> {
+    sqlx::query_as(concat!(
+        "UPDATE app.api_keys k
+            SET revoked_at = $5, revoke_reason = 'holder'
+          WHERE k.id = $4 AND k.revoked_at IS NULL AND ",
+        within_reach!(),
+        " RETURNING k.name, k.kind",
+    ))
+    .bind(org)
     .bind(user)
+    .bind(all)
     .bind(id)
     .bind(at)
     .fetch_optional(conn)
     .await
 }
 
-/// The key of a digest with every membership of its holder: one look-up by unique index.
+/// A key within reach of a person that is live or was replaced.
+pub(crate) async fn live(
+    conn: &mut PgConnection,
+    (org, user, all): (OrgId, UserId, bool),
+    id: ApiKeyId,
+    now: DateTime<Utc>,
+) -> Result<Option<HeldKey>, sqlx::Error> {
+    sqlx::query_as(concat!(
+        "SELECT k.kind, k.name, k.created_at, k.expires_at, k.replaced_at IS NOT NULL AS replaced, k.user_id, k.team_id, k.role
+           FROM app.api_keys k
+          WHERE k.id = $4 AND k.revoked_at IS NULL
+            AND (k.expires_at IS NULL OR k.expires_at > $5 OR k.replaced_at IS NOT NULL) AND ",
+        within_reach!(),
+        " FOR UPDATE",
+    ))
+    .bind(org)
+    .bind(user)
+    .bind(all)
+    .bind(id)
+    .bind(now)
+    .fetch_optional(conn)
+    .await
+}
+
+/// Marks a key as replaced and lets it end at `until` at the latest. The key was found with [`live`].
+pub(crate) async fn replace(
+    conn: &mut PgConnection,
+    id: ApiKeyId,
+    now: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE app.api_keys SET replaced_at = $2, expires_at = least(coalesce(expires_at, $3), $3) WHERE id = $1",
+    )
+    .bind(id)
+    .bind(now)
+    .bind(until)
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Ends the keys of a team that goes.
+pub(crate) async fn end_of_team(
+    conn: &mut PgConnection,
+    org: OrgId,
+    team: TeamId,
+    at: DateTime<Utc>,
+) -> Result<Vec<EndedKey>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE app.api_keys SET revoked_at = $3, revoke_reason = 'team-deleted'
+          WHERE org_id = $1 AND team_id = $2 AND revoked_at IS NULL
+         RETURNING id, name, revoke_reason AS reason",
+    )
+    .bind(org)
+    .bind(team)
+    .bind(at)
+    .fetch_all(conn)
+    .await
+}
+
+/// Ends the keys for members of an organization that lost their ground.
+pub(crate) async fn end_groundless(
+    conn: &mut PgConnection,
+    org: OrgId,
+    at: DateTime<Utc>,
+) -> Result<Vec<EndedKey>, sqlx::Error> {
+    sqlx::query_as(concat!(
+        "UPDATE app.api_keys k
+            SET revoked_at = $2, revoke_reason = lost.reason
+           FROM (SELECT k.id, CASE WHEN m.user_id IS NULL THEN 'holder-left'
+                                   WHEN b.user_id IS NULL THEN 'maker-left'
+                                   WHEN b.role NOT IN ('owner', 'admin') THEN 'maker-lost-role'
+                                   ELSE 'maker-not-above-holder' END AS reason
+                   FROM app.api_keys k
+                   LEFT JOIN app.memberships m ON m.org_id = k.org_id AND m.user_id = k.user_id
+                   LEFT JOIN app.memberships b ON b.org_id = k.org_id AND b.user_id = k.maker_id
+                  WHERE k.org_id = $1 AND k.kind = 'member' AND k.revoked_at IS NULL
+                    AND ",
+        grounded!(),
+        " IS NOT TRUE) lost
+          WHERE k.org_id = $1 AND k.id = lost.id
+         RETURNING k.id, k.name, k.revoke_reason AS reason",
+    ))
+    .bind(org)
+    .bind(at)
+    .fetch_all(conn)
+    .await
+}
+
+/// The key of a digest with every organization where it may work: one look-up by unique index.
 pub(crate) async fn resolve(
     conn: &mut PgConnection,
     hash: &[u8; 32],
     now: DateTime<Utc>,
 ) -> Result<Vec<ResolvedRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT k.id, k.user_id, k.name, k.expires_at, k.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name, m.role
+    sqlx::query_as(concat!(
+        "SELECT k.id, k.kind, k.user_id, k.team_id, k.maker_id, k.name, k.expires_at, k.last_used_at,
+                o.id AS org_id, o.slug AS org_slug, o.name AS org_name, coalesce(k.role, m.role) AS role
            FROM app.api_keys k
-           LEFT JOIN app.memberships m ON m.user_id = k.user_id
-           LEFT JOIN app.organizations o ON o.id = m.org_id
+           LEFT JOIN app.memberships m ON m.user_id = k.user_id AND (k.org_id IS NULL OR m.org_id = k.org_id)
+           LEFT JOIN app.memberships b ON b.org_id = k.org_id AND b.user_id = k.maker_id
+           LEFT JOIN app.organizations o ON o.id = coalesce(k.org_id, m.org_id) AND o.deleted_at IS NULL
           WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)
+            AND (k.kind <> 'member' OR ",
+        grounded!(),
+        ")
+            AND (k.kind <> 'team' OR k.team_id IS NOT NULL)
+            AND (k.org_id IS NULL OR o.id IS NOT NULL)
           ORDER BY lower(o.name), o.id",
-    )
+    ))
     .bind(hash.as_slice())
     .bind(now)
     .fetch_all(conn)
@@ -130,23 +321,31 @@ pub(crate) async fn touch(
         .map(drop)
 }
 
-/// A key of a member: its name and its holder's.
+/// A key that rules can name, and whose it is.
 #[derive(sqlx::FromRow)]
 pub(crate) struct NamedKey {
     pub(crate) id: ApiKeyId,
     pub(crate) name: String,
+    /// The member, the team or the organization.
     pub(crate) holder: String,
 }
 
 /// The keys that work in an organization now, by holder and name; at most `limit`.
-pub(crate) async fn of_members(conn: &mut PgConnection, org: OrgId, limit: i64) -> Result<Vec<NamedKey>, sqlx::Error> {
+pub(crate) async fn working_in(conn: &mut PgConnection, org: OrgId, limit: i64) -> Result<Vec<NamedKey>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT k.id, k.name, u.name AS holder
-           FROM app.memberships m
-           JOIN app.users u ON u.id = m.user_id
-           JOIN app.api_keys k ON k.user_id = m.user_id
-          WHERE m.org_id = $1 AND m.role <> 'disabled' AND k.revoked_at IS NULL
-          ORDER BY lower(u.name), lower(k.name), k.id
+        "SELECT id, name, holder
+           FROM (SELECT k.id, k.name, u.name AS holder
+                   FROM app.memberships m
+                   JOIN app.users u ON u.id = m.user_id
+                   JOIN app.api_keys k ON k.user_id = m.user_id AND (k.org_id IS NULL OR k.org_id = m.org_id)
+                  WHERE m.org_id = $1 AND m.role <> 'disabled' AND k.revoked_at IS NULL
+                  UNION ALL
+                 SELECT k.id, k.name, coalesce(t.name, o.name)
+                   FROM app.api_keys k
+                   JOIN app.organizations o ON o.id = k.org_id
+                   LEFT JOIN app.teams t ON t.org_id = k.org_id AND t.id = k.team_id
+                  WHERE k.org_id = $1 AND k.user_id IS NULL AND k.revoked_at IS NULL) named
+          ORDER BY lower(holder), lower(name), id
           LIMIT $2",
     )
     .bind(org)

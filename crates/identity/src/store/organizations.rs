@@ -18,7 +18,7 @@ pub(crate) struct OrgOfUser {
 
 /// Whether any organization exists. Looks across organizations.
 pub(crate) async fn any(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM app.organizations)").fetch_one(conn).await
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM app.organizations WHERE deleted_at IS NULL)").fetch_one(conn).await
 }
 
 /// Adds an organization. `false`: the slug is taken.
@@ -64,6 +64,35 @@ pub(crate) async fn rename(
     .await
 }
 
+/// The name of an organization that is not deleted, and how many people belong to it.
+pub(crate) async fn name_and_size(conn: &mut PgConnection, org: OrgId) -> Result<Option<(String, i64)>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT o.name, (SELECT count(*) FROM app.memberships m WHERE m.org_id = o.id)
+           FROM app.organizations o
+          WHERE o.id = $1 AND o.deleted_at IS NULL",
+    )
+    .bind(org)
+    .fetch_optional(conn)
+    .await
+}
+
+/// Takes everybody out of an organization and marks it deleted.
+pub(crate) async fn delete(conn: &mut PgConnection, org: OrgId, at: DateTime<Utc>) -> Result<(), sqlx::Error> {
+    for statement in [
+        "DELETE FROM app.memberships WHERE org_id = $1",
+        "UPDATE app.sessions SET active_org_id = NULL WHERE active_org_id = $1",
+        "UPDATE app.users SET last_org_id = NULL WHERE last_org_id = $1",
+    ] {
+        sqlx::query(statement).bind(org).execute(&mut *conn).await?;
+    }
+    sqlx::query("UPDATE app.organizations SET deleted_at = $2 WHERE id = $1")
+        .bind(org)
+        .bind(at)
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
 /// Whether a slug names an organization, whoever asks. Looks across organizations.
 pub(crate) async fn slug_exists(conn: &mut PgConnection, slug: &str) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM app.organizations WHERE slug = $1)")
@@ -83,6 +112,50 @@ pub(crate) async fn of_user(conn: &mut PgConnection, user: UserId) -> Result<Vec
     )
     .bind(user)
     .fetch_all(conn)
+    .await
+}
+
+/// An organization as a key without a person has it, which acts with `role` there.
+pub(crate) async fn alone(conn: &mut PgConnection, org: OrgId, role: Role) -> Result<Vec<OrgOfUser>, sqlx::Error> {
+    sqlx::query_as("SELECT id, slug, name, $2 AS role FROM app.organizations WHERE id = $1 AND deleted_at IS NULL")
+        .bind(org)
+        .bind(role.text())
+        .fetch_all(conn)
+        .await
+}
+
+/// A membership with what a policy says about second factors: [`super::factors::walled`].
+#[derive(Debug, FromRow)]
+pub(crate) struct Held {
+    #[sqlx(rename = "id")]
+    pub(crate) org: OrgId,
+    #[sqlx(rename = "slug")]
+    pub(crate) org_slug: String,
+    #[sqlx(try_from = "String")]
+    pub(crate) role: Role,
+    pub(crate) walled: Option<bool>,
+}
+
+/// The membership in which a session acts.
+pub(crate) async fn held(
+    conn: &mut PgConnection,
+    org: OrgId,
+    user: UserId,
+    now: DateTime<Utc>,
+) -> Result<Option<Held>, sqlx::Error> {
+    sqlx::query_as(concat!(
+        "SELECT o.id, o.slug, m.role, ",
+        super::factors::walled!("$3"),
+        " AS walled
+           FROM app.memberships m
+           JOIN app.organizations o ON o.id = m.org_id
+           JOIN app.users u ON u.id = m.user_id
+          WHERE m.org_id = $1 AND m.user_id = $2",
+    ))
+    .bind(org)
+    .bind(user)
+    .bind(now)
+    .fetch_optional(conn)
     .await
 }
 

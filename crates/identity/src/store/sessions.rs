@@ -17,6 +17,18 @@ macro_rules! idle_minutes {
     };
 }
 
+/// Whether session `s` of the person `u` opens one organization only, because somebody of that organization vouched for
+/// the person: its reverse proxy, or its identity provider for an account that is not only there. Reads a row of the
+/// other memberships, by index, and only for the latter.
+macro_rules! confined {
+    () => {
+        "(s.method = 'trusted-headers' OR s.method = 'sso' AND (
+             u.password_hash IS NOT NULL OR EXISTS (
+                 SELECT 1 FROM app.memberships c
+                  WHERE c.user_id = s.user_id AND c.org_id IS DISTINCT FROM s.active_org_id)))"
+    };
+}
+
 /// A session with the person it belongs to.
 #[derive(Debug, FromRow)]
 pub(crate) struct SessionRow {
@@ -31,7 +43,8 @@ pub(crate) struct SessionRow {
     pub(crate) expires_at: DateTime<Utc>,
     /// What the person's organizations allow.
     pub(crate) idle_minutes: Option<i32>,
-    pub(crate) method: String,
+    /// Whether the session opens its active organization only.
+    pub(crate) confined: bool,
 }
 
 /// A new session.
@@ -83,7 +96,9 @@ pub(crate) async fn by_token(
     token_hash: &[u8; 32],
 ) -> Result<Option<SessionRow>, sqlx::Error> {
     sqlx::query_as(concat!(
-        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at, s.method, ",
+        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at, ",
+        confined!(),
+        " AS confined, ",
         idle_minutes!(),
         " AS idle_minutes
            FROM app.sessions s
@@ -95,6 +110,19 @@ pub(crate) async fn by_token(
     .await
 }
 
+/// Whether a session opens its active organization only.
+pub(crate) async fn confined(conn: &mut PgConnection, session: SessionId) -> Result<bool, sqlx::Error> {
+    let found: Option<bool> = sqlx::query_scalar(concat!(
+        "SELECT ",
+        confined!(),
+        " FROM app.sessions s JOIN app.users u ON u.id = s.user_id WHERE s.id = $1",
+    ))
+    .bind(session)
+    .fetch_optional(conn)
+    .await?;
+    Ok(found.unwrap_or(true))
+}
+
 /// A membership beside the session that asks for it.
 #[derive(Debug, FromRow)]
 pub(crate) struct SessionMemberRow {
@@ -103,6 +131,7 @@ pub(crate) struct SessionMemberRow {
     pub(crate) org_id: Option<OrgId>,
     pub(crate) org_slug: Option<String>,
     pub(crate) org_role: Option<String>,
+    pub(crate) walled: Option<bool>,
 }
 
 /// The session of a token and its person's membership in `org`, or in the session's active
@@ -111,12 +140,17 @@ pub(crate) async fn member_by_token(
     conn: &mut PgConnection,
     token_hash: &[u8; 32],
     org: Option<OrgId>,
+    now: DateTime<Utc>,
 ) -> Result<Option<SessionMemberRow>, sqlx::Error> {
     sqlx::query_as(concat!(
-        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at, s.method,
+        "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at,
                 o.id AS org_id, o.slug AS org_slug, m.role AS org_role, ",
+        confined!(),
+        " AS confined, ",
         idle_minutes!(),
-        " AS idle_minutes
+        " AS idle_minutes, ",
+        super::factors::walled!("$3"),
+        " AS walled
            FROM app.sessions s
            JOIN app.users u ON u.id = s.user_id
            LEFT JOIN app.memberships m ON m.org_id = COALESCE($2, s.active_org_id) AND m.user_id = s.user_id
@@ -125,6 +159,7 @@ pub(crate) async fn member_by_token(
     ))
     .bind(token_hash.as_slice())
     .bind(org)
+    .bind(now)
     .fetch_optional(conn)
     .await
 }
@@ -144,12 +179,16 @@ pub(crate) async fn standing(
            FROM unnest($1::uuid[], $2::uuid[]) AS asked (session_id, org_id)
            JOIN app.sessions s ON s.id = asked.session_id
            JOIN app.memberships m ON m.org_id = asked.org_id AND m.user_id = s.user_id
+           JOIN app.users u ON u.id = s.user_id
           WHERE s.expires_at > $3
             AND ($4::timestamptz IS NULL OR s.last_used_at > $4)
             AND COALESCE(s.last_used_at > $3 - make_interval(mins => ",
         idle_minutes!(),
         "), true)
-            AND m.role <> 'disabled'",
+            AND m.role <> 'disabled'
+            AND ",
+        super::factors::walled!("$3"),
+        " IS NOT TRUE",
     ))
     .bind(sessions.iter().map(|id| id.0).collect::<Vec<_>>())
     .bind(orgs.iter().map(|id| id.0).collect::<Vec<_>>())

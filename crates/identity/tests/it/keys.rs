@@ -3,25 +3,27 @@
 use std::time::Duration;
 
 use tale_core::Code;
-use tale_core::ids::ApiKeyId;
+use tale_core::ids::{ApiKeyId, UserId};
+use tale_identity::api_keys::{BelongsTo, CreatedKey};
 use tale_identity::members::MemberChange;
+use tale_identity::teams::NewTeam;
 use tale_identity::{Role, Via};
 
-use crate::world::{World, code};
+use crate::world::{Person, World, code};
 
 #[tokio::test]
 async fn a_key_acts_as_its_holder_with_the_role_of_now() {
     let world = World::new().await;
     let owner = world.owner().await;
     let dev = world.member(&owner, "dev@acme.test", Role::Developer).await;
-    let key = world.identity.create_key(&dev.caller, " CI ", Some(30)).await.unwrap();
+    let key = world.identity.create_key(&dev.caller, BelongsTo::Maker, " CI ", Some(30)).await.unwrap();
     let caller = world.identity.authenticate_key(&key.secret, None).await.unwrap();
     assert_eq!((caller.org, caller.user, caller.role), (owner.org, Some(dev.id), Role::Developer));
     assert!(
-        matches!(&caller.via, Via::ApiKey { id, name, expires_at } if *id == key.id && name == "CI" && expires_at.is_some())
+        matches!(&caller.via, Via::ApiKey { id, name, expires_at, .. } if *id == key.id && name == "CI" && expires_at.is_some())
     );
     let me = world.identity.me(&caller).await.unwrap();
-    assert_eq!((me.email.as_str(), me.organizations.len()), ("dev@acme.test", 1));
+    assert_eq!((me.person.unwrap().email.as_str(), me.organizations.len()), ("dev@acme.test", 1));
     let listed = world.identity.keys(&dev.caller).await.unwrap();
     assert_eq!(listed.len(), 1);
     assert!(listed[0].fragment.starts_with("tale_u_") && listed[0].fragment.len() < 25);
@@ -35,7 +37,7 @@ async fn a_key_acts_as_its_holder_with_the_role_of_now() {
     assert_eq!(world.identity.authenticate_key(&key.secret, None).await.unwrap().role, Role::Member);
     let member = world.identity.caller_for_session(&dev.principal, None).await.unwrap();
     assert_eq!(
-        code(world.identity.create_key(&member, "More", None).await.map(|key| key.id)),
+        code(world.identity.create_key(&member, BelongsTo::Maker, "More", None).await.map(|key| key.id)),
         Code::ApiKeyCreateForbidden
     );
     assert_eq!(world.identity.keys(&member).await.unwrap().len(), 1, "existing keys stay listed");
@@ -54,8 +56,8 @@ async fn revoked_expired_and_invented_keys_are_refused_at_once() {
     let world = World::new().await;
     let owner = world.owner().await;
     let (gone, short) = (
-        world.identity.create_key(&owner.caller, "gone", None).await.unwrap(),
-        world.identity.create_key(&owner.caller, "short", Some(7)).await.unwrap(),
+        world.identity.create_key(&owner.caller, BelongsTo::Maker, "gone", None).await.unwrap(),
+        world.identity.create_key(&owner.caller, BelongsTo::Maker, "short", Some(7)).await.unwrap(),
     );
     world.identity.authenticate_key(&gone.secret, None).await.unwrap();
     world.identity.revoke_key(&owner.caller, gone.id).await.unwrap();
@@ -70,7 +72,7 @@ async fn revoked_expired_and_invented_keys_are_refused_at_once() {
     );
     for days in [0, -1, 367] {
         assert_eq!(
-            code(world.identity.create_key(&owner.caller, "x", Some(days)).await.map(|key| key.id)),
+            code(world.identity.create_key(&owner.caller, BelongsTo::Maker, "x", Some(days)).await.map(|key| key.id)),
             Code::InvalidBody
         );
     }
@@ -97,7 +99,7 @@ async fn a_malformed_key_costs_no_query() {
 async fn the_organization_comes_from_the_slug_when_there_are_several() {
     let world = World::new().await;
     let owner = world.owner().await;
-    let key = world.identity.create_key(&owner.caller, "k", None).await.unwrap();
+    let key = world.identity.create_key(&owner.caller, BelongsTo::Maker, "k", None).await.unwrap();
     world.stranger("stranger@other.test", "Foreign").await;
     let by = async |slug| world.identity.authenticate_key(&key.secret, slug).await;
     assert_eq!(by(None).await.unwrap().org, owner.org);
@@ -116,7 +118,7 @@ async fn the_organization_comes_from_the_slug_when_there_are_several() {
 async fn only_the_hash_is_stored_and_uses_are_noted_once_a_minute() {
     let world = World::new().await;
     let owner = world.owner().await;
-    let key = world.identity.create_key(&owner.caller, "k", None).await.unwrap();
+    let key = world.identity.create_key(&owner.caller, BelongsTo::Maker, "k", None).await.unwrap();
     let dump: String = sqlx::query_scalar("SELECT k::text FROM app.api_keys k").fetch_one(&world.db.app).await.unwrap();
     assert!(!dump.contains(&key.secret[..20]));
     let last_used = async || world.identity.keys(&owner.caller).await.unwrap()[0].last_used_at;
@@ -129,4 +131,171 @@ async fn only_the_hash_is_stored_and_uses_are_noted_once_a_minute() {
     world.pass(Duration::from_secs(1));
     world.identity.authenticate_key(&key.secret, None).await.unwrap();
     assert_eq!(last_used().await, Some(first + Duration::from_secs(60)));
+}
+
+#[tokio::test]
+async fn a_replaced_key_works_beside_its_successor_for_a_while() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let old = world.identity.create_key(&owner.caller, BelongsTo::Maker, "CI", Some(30)).await.unwrap();
+    world.pass(Duration::from_secs(10 * 24 * 3_600));
+    let rotate = async |id, hours| world.identity.rotate_key(&owner.caller, id, hours).await;
+    for hours in [-1, 169, i64::MAX] {
+        assert_eq!(code(rotate(old.id, hours).await.map(|key| key.id)), Code::InvalidBody);
+    }
+    assert_eq!(code(rotate(ApiKeyId::new(), 1).await.map(|key| key.id)), Code::ApiKeyNotFound);
+    let new = rotate(old.id, 24).await.unwrap();
+    assert_eq!((new.name.as_str(), new.expires_at > old.expires_at), ("CI", true), "as long a life as the first had");
+    let works = async |secret: &str| world.identity.authenticate_key(secret, None).await.is_ok();
+    world.pass(Duration::from_secs(24 * 3_600 - 1));
+    assert_eq!([works(&old.secret).await, works(&new.secret).await], [true, true]);
+    world.pass(Duration::from_secs(1));
+    assert_eq!([works(&old.secret).await, works(&new.secret).await], [false, true]);
+    assert_eq!(code(rotate(old.id, 24).await.map(|key| key.id)), Code::ApiKeyReplaced);
+    // Without an overlap the old one is over at once, and replacing never lengthens a life.
+    let third = rotate(new.id, 0).await.unwrap();
+    assert_eq!([works(&new.secret).await, works(&third.secret).await], [false, true]);
+    let short = world.identity.create_key(&owner.caller, BelongsTo::Maker, "short", Some(1)).await.unwrap();
+    rotate(short.id, 168).await.unwrap();
+    world.pass(Duration::from_secs(24 * 3_600));
+    assert!(!works(&short.secret).await);
+    let stranger = world.stranger("eve@other.test", "Other").await;
+    assert_eq!(
+        code(world.identity.rotate_key(&stranger.caller, third.id, 1).await.map(|key| key.id)),
+        Code::ApiKeyNotFound
+    );
+    assert_eq!(world.audited(owner.org, "api_key.rotated").await, 3);
+}
+
+#[tokio::test]
+async fn keys_of_a_team_and_of_the_organization_act_with_their_role_and_outlive_their_maker() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let admin = world.member(&owner, "admin@acme.test", Role::Admin).await;
+    let team = NewTeam { name: "Sales".into(), members: vec![owner.id], ..NewTeam::default() };
+    let team = world.identity.create_team(&owner.caller, &team).await.unwrap().id;
+    let make = async |belongs| world.identity.create_key(&admin.caller, belongs, "k", Some(30)).await;
+    let of_team = make(BelongsTo::Team(team, Role::Editor)).await.unwrap();
+    let of_org = make(BelongsTo::Organization(Role::Admin)).await.unwrap();
+    for refused in [
+        BelongsTo::Team(team, Role::Admin),
+        BelongsTo::Team(team, Role::Disabled),
+        BelongsTo::Organization(Role::Owner),
+        BelongsTo::Organization(Role::Disabled),
+    ] {
+        assert_eq!(code(make(refused).await.map(|key| key.id)), Code::InvalidBody, "{refused:?}");
+    }
+    let stranger = world.stranger("eve@other.test", "Other").await;
+    let foreign = world.identity.create_key(&stranger.caller, BelongsTo::Team(team, Role::Member), "k", None).await;
+    assert_eq!(code(foreign.map(|key| key.id)), Code::TeamNotFound);
+
+    world.identity.remove_member(&owner.caller, admin.id).await.unwrap();
+    let by = async |key: &CreatedKey, slug| world.identity.authenticate_key(&key.secret, slug).await;
+    let caller = by(&of_team, None).await.unwrap();
+    assert_eq!((caller.org, caller.user, caller.role), (owner.org, None, Role::Editor));
+    assert_eq!(caller.person().team, Some(team));
+    assert_eq!(by(&of_org, Some("ACME")).await.unwrap().role, Role::Admin);
+    for elsewhere in ["other", "nowhere"] {
+        assert_eq!(code(by(&of_org, Some(elsewhere)).await), Code::OrgForbidden, "{elsewhere}");
+    }
+    let me = world.identity.me(&caller).await.unwrap();
+    assert!(me.person.is_none() && me.organizations.len() == 1);
+    assert_eq!((me.organization.slug.as_str(), me.organization.role), ("acme", Role::Editor));
+    // A key cannot manage keys, not even the organization's.
+    let org_caller = by(&of_org, None).await.unwrap();
+    assert_eq!(code(world.identity.keys(&org_caller).await), Code::OrgForbidden);
+
+    world.identity.delete_team(&owner.caller, team).await.unwrap();
+    assert_eq!(code(by(&of_team, None).await), Code::Unauthorized);
+    assert_eq!(world.audited(owner.org, "api_key.revoked").await, 1);
+    world.identity.delete_organization(&owner.caller, "Acme").await.unwrap();
+    assert_eq!(code(by(&of_org, None).await), Code::Unauthorized);
+}
+
+#[tokio::test]
+async fn a_key_for_a_member_works_while_its_maker_stands_above_them() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let admin = world.member(&owner, "admin@acme.test", Role::Admin).await;
+    let dev = world.member(&owner, "dev@acme.test", Role::Developer).await;
+    let for_dev = async |by: &Person| world.identity.create_key(&by.caller, BelongsTo::Member(dev.id), "k", None).await;
+    let role = async |user, role| {
+        let change = MemberChange { role: Some(role), ..MemberChange::default() };
+        world.identity.update_member(&owner.caller, user, &change).await.unwrap();
+    };
+    assert_eq!(code(for_dev(&dev).await.map(|key| key.id)), Code::ApiKeyCreateForbidden);
+    let up = world.identity.create_key(&admin.caller, BelongsTo::Member(owner.id), "k", None).await;
+    assert_eq!(code(up.map(|key| key.id)), Code::ApiKeyCreateForbidden);
+    let nobody = world.identity.create_key(&admin.caller, BelongsTo::Member(UserId::new()), "k", None).await;
+    assert_eq!(code(nobody.map(|key| key.id)), Code::MemberNotFound);
+
+    let by = async |key: &CreatedKey| world.identity.authenticate_key(&key.secret, None).await;
+    let key = for_dev(&admin).await.unwrap();
+    let caller = by(&key).await.unwrap();
+    assert_eq!((caller.user, caller.role), (Some(dev.id), Role::Developer));
+    assert_eq!(caller.actor().user(), Some(admin.id), "a write is its maker's");
+    let seen = world.identity.keys(&dev.caller).await.unwrap();
+    assert_eq!((seen.len(), seen[0].maker.as_deref(), seen[0].replaceable), (1, Some("admin"), false));
+    assert_eq!(world.identity.keys(&owner.caller).await.unwrap().len(), 1);
+
+    // A restored seat restores the key; a promotion ends it for good, and so does the maker's demotion.
+    role(dev.id, Role::Disabled).await;
+    assert_eq!(code(by(&key).await), Code::OrgForbidden);
+    role(dev.id, Role::Editor).await;
+    assert_eq!(by(&key).await.unwrap().role, Role::Editor);
+    role(dev.id, Role::Admin).await;
+    assert_eq!(code(by(&key).await), Code::Unauthorized);
+    role(dev.id, Role::Member).await;
+    assert_eq!(code(by(&key).await), Code::Unauthorized, "what ended does not come back");
+    let (second, of_owner) = (for_dev(&admin).await.unwrap(), for_dev(&owner).await.unwrap());
+    role(admin.id, Role::Developer).await;
+    assert_eq!(code(by(&second).await), Code::Unauthorized);
+    assert!(by(&of_owner).await.is_ok());
+    world.identity.remove_member(&owner.caller, dev.id).await.unwrap();
+    assert_eq!(code(by(&of_owner).await), Code::Unauthorized);
+    assert_eq!(world.audited(owner.org, "api_key.revoked").await, 3);
+}
+
+#[tokio::test]
+async fn of_two_replacements_at_once_one_is_refused() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    for belongs in [BelongsTo::Maker, BelongsTo::Organization(Role::Editor)] {
+        for hours in [0, 24] {
+            let key = world.identity.create_key(&owner.caller, belongs, "k", None).await.unwrap();
+            let rotate = || world.identity.rotate_key(&owner.caller, key.id, hours);
+            let (first, second) = tokio::join!(rotate(), rotate());
+            let (made, refused) = if first.is_ok() { (first, second) } else { (second, first) };
+            assert_eq!(code(refused.map(|key| key.id)), Code::ApiKeyReplaced);
+            let caller = world.identity.authenticate_key(&made.unwrap().secret, None).await.unwrap();
+            assert_eq!(caller.user.is_some(), belongs == BelongsTo::Maker);
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_may_revoke_what() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let dev = world.member(&owner, "dev@acme.test", Role::Developer).await;
+    let other = world.member(&owner, "other@acme.test", Role::Developer).await;
+    let stranger = world.stranger("eve@other.test", "Other").await;
+    let make = async |by: &Person, belongs| world.identity.create_key(&by.caller, belongs, "k", None).await.unwrap().id;
+    let revoke =
+        async |by: &Person, id| world.identity.revoke_key(&by.caller, id).await.map_err(|problem| problem.code);
+    let for_dev = make(&owner, BelongsTo::Member(dev.id)).await;
+    let of_org = make(&owner, BelongsTo::Organization(Role::Member)).await;
+    let own = make(&dev, BelongsTo::Maker).await;
+    for (by, id) in
+        [(&other, for_dev), (&other, of_org), (&dev, of_org), (&owner, own), (&stranger, of_org), (&stranger, own)]
+    {
+        assert_eq!(revoke(by, id).await, Err(Code::ApiKeyNotFound));
+        let replaced = world.identity.rotate_key(&by.caller, id, 1).await.map(|key| key.id);
+        assert_eq!(code(replaced), Code::ApiKeyNotFound);
+    }
+    let replaced = world.identity.rotate_key(&dev.caller, for_dev, 1).await.map(|key| key.id);
+    assert_eq!(code(replaced), Code::ApiKeyCreateForbidden);
+    for (by, id) in [(&dev, for_dev), (&owner, of_org), (&dev, own)] {
+        assert_eq!(revoke(by, id).await, Ok(()));
+    }
 }

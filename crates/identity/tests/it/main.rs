@@ -1,12 +1,20 @@
 //! Identity on a real Postgres, in simulated time.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should panic")]
 
+mod authenticator;
+mod factors;
 mod keys;
 mod members;
+mod notices;
+mod passkeys;
+mod policies;
 mod preferences;
+mod scim;
 mod session_copies;
 mod sessions;
 mod setup;
 mod sign_in;
+mod sso;
+mod teams;
 mod trusted_headers;
 mod world;

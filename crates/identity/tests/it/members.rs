@@ -154,6 +154,29 @@ async fn two_admins_cannot_demote_each_other() {
 }
 
 #[tokio::test]
+async fn two_admins_cannot_remove_each_other_nor_two_transfers_make_two_owners() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let a = world.member(&owner, "a@acme.test", Role::Admin).await;
+    let b = world.member(&owner, "b@acme.test", Role::Admin).await;
+    let (first, second) =
+        tokio::join!(world.identity.remove_member(&a.caller, b.id), world.identity.remove_member(&b.caller, a.id));
+    let refused: Vec<Code> = [first, second].into_iter().filter_map(Result::err).map(|problem| problem.code).collect();
+    assert_eq!(refused, [Code::MemberRemoveForbidden]);
+    let c = world.member(&owner, "c@acme.test", Role::Admin).await;
+    let left = world.identity.members(&owner.caller).await.unwrap();
+    let left = left.iter().find(|member| member.role == Role::Admin && member.user != c.id).unwrap().user;
+    let (first, second) = tokio::join!(
+        world.identity.transfer_ownership(&owner.caller, left),
+        world.identity.transfer_ownership(&owner.caller, c.id),
+    );
+    assert!(first.is_ok() != second.is_ok());
+    let by = if first.is_ok() { left } else { c.id };
+    let owners = sqlx::query_scalar::<_, UserId>("SELECT user_id FROM app.memberships WHERE role = 'owner'");
+    assert_eq!(owners.fetch_all(&world.db.app).await.unwrap(), [by]);
+}
+
+#[tokio::test]
 async fn role_changes_disabling_and_removal_act_on_the_next_request() {
     let world = World::new().await;
     let owner = world.owner().await;

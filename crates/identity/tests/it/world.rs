@@ -12,7 +12,7 @@ use tale_identity::accounts::{Setup, SignUp};
 use tale_identity::members::NewMember;
 use tale_identity::password::HashCost;
 use tale_identity::sessions::SignedIn;
-use tale_identity::sign_in::Credentials;
+use tale_identity::sign_in::{Credentials, Entry};
 use tale_identity::{Caller, ClientAddress, Device, Identity, IdentityConfig, Role, SessionPrincipal};
 use tale_orgfiles::{AgeKeys, ConfigStore};
 use tale_testkit::TestDb;
@@ -24,7 +24,7 @@ pub struct World {
     pub identity: Identity,
     pub clock: Arc<ManualClock>,
     pub db: TestDb,
-    policies: Policies,
+    pub policies: Policies,
     _files: tempfile::TempDir,
 }
 
@@ -63,6 +63,12 @@ impl World {
         self.policies.set(by.org, &by.caller.actor(), Key::SessionIdleTimeout, value, None).await.unwrap();
     }
 
+    /// Sets whether people of the organization of `by` need a second factor.
+    pub async fn factors(&self, by: &Person, enforced: bool, grace_days: u8) {
+        let value = json!({ "enforced": enforced, "gracePeriodDays": grace_days });
+        self.policies.set(by.org, &by.caller.actor(), Key::TwoFactor, value, None).await.unwrap();
+    }
+
     pub fn pass(&self, time: Duration) {
         self.clock.advance(time);
     }
@@ -79,6 +85,14 @@ impl World {
         self.identity.add_member(&by.caller, &new).await.unwrap();
         let signed_in = self.sign_in(email, PASSWORD).await.unwrap();
         self.person(signed_in, by.org).await
+    }
+
+    /// A session of a new member that never asked for anything of the organization.
+    pub async fn member_without_session(&self, by: &Person, email: &str) -> SessionPrincipal {
+        let new = NewMember { email: email.into(), name: None, role: Role::Member, password: Some(PASSWORD.into()) };
+        self.identity.add_member(&by.caller, &new).await.unwrap();
+        let signed_in = self.sign_in(email, PASSWORD).await.unwrap();
+        self.identity.authenticate_session(&signed_in.token, false).await.unwrap()
     }
 
     /// A person with an organization of their own.
@@ -99,7 +113,19 @@ impl World {
 
     pub async fn sign_in_from(&self, email: &str, password: &str, client: &str) -> Result<SignedIn, Problem> {
         let credentials = Credentials { email: email.into(), password: password.into(), remember: true };
-        self.identity.sign_in(&credentials, &device(client)).await
+        match self.identity.sign_in(&credentials, &device(client)).await? {
+            Entry::SignedIn(signed_in) => Ok(signed_in),
+            Entry::SecondFactor(_) => panic!("a second factor is asked for"),
+        }
+    }
+
+    /// The token of a sign-in whose password was right and whose second factor is open.
+    pub async fn half(&self, email: &str) -> String {
+        let credentials = Credentials { email: email.into(), password: PASSWORD.into(), remember: true };
+        match self.identity.sign_in(&credentials, &device("192.0.2.55")).await.unwrap() {
+            Entry::SecondFactor(waiting) => waiting.token,
+            Entry::SignedIn(_) => panic!("no second factor is asked for"),
+        }
     }
 
     async fn person(&self, signed_in: SignedIn, org: OrgId) -> Person {

@@ -57,7 +57,7 @@ impl Repair {
             org: Some(org),
             actor: Actor::System,
             action,
-            category: "knowledge",
+            category: "data",
             resource_type: "knowledge_index",
             resource_id: Some("keyword".to_owned()),
             details: json!({ "bytes": bytes, "reason": reason }),

@@ -227,7 +227,7 @@ impl Knowledge {
             org: Some(caller.org),
             actor: caller.actor(),
             action,
-            category: "organization",
+            category: "admin",
             resource_type: "object_storage",
             resource_id: None,
             details,

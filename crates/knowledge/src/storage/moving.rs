@@ -284,7 +284,7 @@ impl Knowledge {
             org: Some(org),
             actor: Actor::System,
             action: if error.is_some() { "storage.move_failed" } else { "storage.moved" },
-            category: "organization",
+            category: "admin",
             resource_type: "object_storage",
             resource_id: None,
             details: serde_json::json!({

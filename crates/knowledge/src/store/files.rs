@@ -57,6 +57,30 @@ pub(crate) struct NewFile<'a> {
     pub(crate) now: DateTime<Utc>,
 }
 
+/// Lets the uploads of one person happen one after another until the transaction ends.
+pub(crate) async fn lock_volume(conn: &mut PgConnection, org: OrgId, user: UserId) -> Result<(), sqlx::Error> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('tale:uploads:' || $1::text || $2::text, 0))")
+        .bind(org)
+        .bind(user)
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
+/// The bytes of one person's files together: those on their way and those in the trash included.
+pub(crate) async fn volume(conn: &mut PgConnection, org: OrgId, user: UserId) -> Result<u64, sqlx::Error> {
+    let sum: i64 = sqlx::query_scalar(
+        "SELECT coalesce(sum(size), 0)::bigint
+           FROM app.files
+          WHERE org_id = $1 AND uploaded_by = $2 AND state <> 'deleting'",
+    )
+    .bind(org)
+    .bind(user)
+    .fetch_one(conn)
+    .await?;
+    Ok(sum.unsigned_abs())
+}
+
 /// Opens an upload slot.
 pub(crate) async fn insert(conn: &mut PgConnection, org: OrgId, file: &NewFile<'_>) -> Result<(), sqlx::Error> {
     sqlx::query(

@@ -7,6 +7,7 @@ use tale_core::Actor;
 use tale_core::ids::{FileId, OrgId};
 use tale_identity::{Caller, Role};
 use tale_knowledge::Knowledge;
+use tale_knowledge::documents::NewContent;
 use tale_knowledge::embedder::Answer;
 use tale_knowledge::files::Purpose;
 use tale_knowledge::transcriber::{Heard, Recording, TranscribeFailure, Transcriber};
@@ -120,4 +121,30 @@ async fn many_removals_and_many_runs_at_once_leave_no_passage_behind() {
 
 async fn files_left(world: &World) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM app.files").fetch_one(&world.db.app).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_deleted_organization_leaves_nothing_behind() {
+    let world = world().await;
+    let (owner, other) = (world.person("acme", Role::Owner).await, world.person("other", Role::Owner).await);
+    let mut keys = Vec::new();
+    for caller in [&owner, &other] {
+        let file = world.document(caller, "a.txt", long_text(3)).await.file.unwrap();
+        world.index(caller.org, file).await;
+        let inline = NewContent::Inline { text: "Kept in the row.".into(), mime_type: None, extension: None };
+        world.knowledge.create_document(caller, inline, Some("Inline")).await.unwrap();
+        keys.push((file, world.chat_upload(caller, "b.txt", "A heron.").await));
+    }
+    assert!(world.kept(keys[0].0).await > 0);
+    sqlx::query("UPDATE app.organizations SET deleted_at = now() WHERE id = $1")
+        .bind(owner.org)
+        .execute(&world.db.app)
+        .await
+        .unwrap();
+    world.knowledge.sweep().await.unwrap();
+    let left: Vec<OrgId> =
+        sqlx::query_scalar("SELECT id FROM app.organizations ORDER BY id").fetch_all(&world.db.app).await.unwrap();
+    assert!(!left.contains(&owner.org) && left.contains(&other.org));
+    assert_eq!([world.kept(keys[0].0).await, world.kept(keys[0].1).await], [0, 0]);
+    assert!(world.kept(keys[1].0).await > 0, "the other organization keeps what it has");
 }

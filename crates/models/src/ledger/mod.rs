@@ -18,6 +18,11 @@
 //! takes a lock per holder of limits, in one order, until its batch is committed. Counters are kept
 //! by day, and a period is a sum over days: at most 31 rows for each process that wrote.
 
+pub mod allowance;
+mod keeper;
+mod lease;
+mod leases;
+mod line;
 mod price;
 pub mod report;
 mod status;
@@ -25,7 +30,7 @@ mod store;
 mod writer;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -34,7 +39,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
 use tale_core::Actor;
 use tale_core::clock::SharedClock;
-use tale_core::ids::{ApiKeyId, OrgId, UserId};
+use tale_core::ids::{ApiKeyId, OrgId, TeamId, UserId};
 use tale_core::problem::{Code, Problem};
 use tale_governance::budgets::{Amounts, BudgetRules, Cap, Refusal, Subject};
 use tale_governance::policies::Policies;
@@ -50,6 +55,18 @@ pub const BEAT: Duration = Duration::from_secs(60);
 /// After how much silence a hold is closed by whoever sees it.
 pub const SILENCE: TimeDelta = TimeDelta::minutes(5);
 
+/// How long a client waits before it tries again when it has too many calls running.
+const CROWDED_RETRY: Duration = Duration::from_secs(2);
+
+/// How long an end in another process may be on its way into the database.
+const ENDED_ELSEWHERE: Duration = Duration::from_millis(50);
+
+/// How often work that a limit has no room for looks whether what ended meanwhile is booked.
+const BOOKING: Duration = Duration::from_millis(2);
+
+/// How long an answer waits for its booking.
+const MOST_UNBOOKED_TIME: Duration = Duration::from_secs(1);
+
 /// Silent holds that are closed in one go.
 const SWEEP_AT_ONCE: i64 = 500;
 
@@ -63,6 +80,8 @@ pub mod source {
     pub const TRANSCRIPTION: &str = "__transcription__";
     /// Vectors for indexing and for searching.
     pub const KNOWLEDGE: &str = "__knowledge__";
+    /// A call that shows whether a provider works.
+    pub const PROVIDER_TEST: &str = "__provider_test__";
     /// A call of the model endpoints.
     pub const DIRECT_API: &str = "__direct_api__";
 }
@@ -99,7 +118,7 @@ impl Charge {
     }
 
     fn subject(&self) -> Subject<'_> {
-        Subject { user: self.person, role: self.role, api_key: self.api_key }
+        Subject { user: self.person, role: self.role, teams: &[], api_key: self.api_key }
     }
 }
 
@@ -143,6 +162,8 @@ pub struct Estimate {
     pub wanted: Amounts,
     /// What is booked when nobody ever says more.
     pub floor: Consumption,
+    /// What tokens cost, for when fewer of them are believed than were told.
+    pub price: Price,
 }
 
 /// How held work ended.
@@ -162,6 +183,9 @@ pub enum HoldError {
     /// A limit has no room for it.
     #[error(transparent)]
     Exceeded(Box<Refusal>),
+    /// The person or the key has as many calls running as may be, over all processes.
+    #[error("{0} calls of this person or key are running already")]
+    Crowded(u64),
     /// The limits cannot be read; nothing is held.
     #[error("the usage limits cannot be read")]
     Rules(#[source] Problem),
@@ -174,6 +198,11 @@ impl From<HoldError> for Problem {
     fn from(error: HoldError) -> Self {
         match error {
             HoldError::Exceeded(refusal) => (*refusal).into(),
+            HoldError::Crowded(most) => Self::new(
+                Code::ModelApiConcurrencyExceeded,
+                format!("{most} calls of this person or key are running already. Wait for one of them to end."),
+            )
+            .retry_after(CROWDED_RETRY),
             HoldError::Rules(problem) => problem,
             HoldError::Database(cause) => Self::new(
                 Code::DatabaseUnavailable,
@@ -190,6 +219,11 @@ impl From<HoldError> for Problem {
 pub trait RulesSource: Send + Sync {
     /// The rules in force. Asked before each piece of work, so it answers from memory when it can.
     async fn budgets(&self, org: OrgId) -> Result<Arc<BudgetRules>, Problem>;
+
+    /// The teams of a person that rules name; asked only when some do.
+    async fn teams(&self, _org: OrgId, _person: UserId) -> Result<Vec<TeamId>, Problem> {
+        Ok(Vec::new())
+    }
 }
 
 #[async_trait]
@@ -197,7 +231,25 @@ impl RulesSource for Policies {
     async fn budgets(&self, org: OrgId) -> Result<Arc<BudgetRules>, Problem> {
         Ok(self.of(org).await?.budgets.usable()?.clone())
     }
+
+    async fn teams(&self, org: OrgId, person: UserId) -> Result<Vec<TeamId>, Problem> {
+        Ok(self.of(org).await?.teams_of(person))
+    }
 }
+
+/// What remains to be done for work that has ended.
+#[derive(Debug, Default)]
+pub struct End {
+    /// [`Ledger::unbooked`] should be waited for before the answer of the work is complete: so much has ended
+    /// within the last moment that a crash would cost noticeably.
+    pub round: Option<u64>,
+    /// A hold to be ended with [`Ledger::end_hold`].
+    pub hold: Option<EndedHold>,
+}
+
+/// A hold whose work has ended.
+#[derive(Debug)]
+pub struct EndedHold(store::Ended);
 
 /// Admitted work. Ends with [`Ledger::settle`]; when it is dropped instead, it is booked by what
 /// [`Hold::progress`] was told last, and given back when it was told nothing.
@@ -207,13 +259,102 @@ pub struct Hold {
     at: DateTime<Utc>,
     granted: Amounts,
     bounds_output: bool,
+    /// Whose running calls it is counted among.
+    counted: Option<Counted>,
+    held: Arc<store::Held>,
+    possible: Possible,
     progress: Arc<Progress>,
+    /// The lease that paid for it.
+    paid: Option<leases::Paid>,
     ledger: Arc<Inner>,
+}
+
+/// The most tokens that a provider is believed to have used for a call: its prompt and the largest answer, both with
+/// much benefit of doubt, because they are estimated and because images and hidden prompts count for more than they
+/// seem to. No number that a provider makes up eats the budget of an organization.
+#[derive(Debug, Clone, Copy)]
+struct Possible {
+    input: u64,
+    output: u64,
+    price: Price,
+}
+
+impl Possible {
+    fn of(estimate: &Estimate) -> Self {
+        let prompt = estimate.floor.input_tokens;
+        let answer = estimate.wanted.tokens.saturating_sub(prompt);
+        Self {
+            input: prompt.saturating_mul(16).saturating_add(1 << 16),
+            output: answer.saturating_mul(4).saturating_add(1 << 12),
+            price: estimate.price,
+        }
+    }
+
+    /// What was used, no more than can have been. What has `delivered` itself is no claim of a provider, and an
+    /// answer that is longer than it was to be may have hidden as much as one that is not.
+    fn bound(self, used: Consumption, delivered: u64) -> Consumption {
+        let output = self.output.max(delivered.saturating_mul(4));
+        let (input, output) = (used.input_tokens.min(self.input), used.output_tokens.min(output));
+        if (input, output) == (used.input_tokens, used.output_tokens) {
+            return used;
+        }
+        Consumption { units: used.units, ..self.price.consumption(input, used.cached_tokens, output) }
+    }
+}
+
+/// Whose running calls are counted: those of a person, and of a key, in an organization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counted {
+    org: OrgId,
+    person: Option<UserId>,
+    key: Option<ApiKeyId>,
+}
+
+/// Holds that have ended in this process and are about to be booked: the database still has them, and yet they
+/// do not run any more.
+#[derive(Debug, Clone, Default)]
+struct Ending(Arc<Mutex<HashMap<Uuid, Counted>>>);
+
+impl Ending {
+    fn add(&self, id: Uuid, of: Counted) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, of);
+    }
+
+    fn remove(&self, ids: impl Iterator<Item = Uuid>) {
+        let mut ending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in ids {
+            ending.remove(&id);
+        }
+    }
+
+    /// Those of an organization.
+    fn within(&self, org: OrgId) -> Vec<Uuid> {
+        let ending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ending.iter().filter(|(_, of)| of.org == org).map(|(id, _)| *id).collect()
+    }
+
+    fn has_any(&self, ids: &[Uuid]) -> bool {
+        let ending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().any(|id| ending.contains_key(id))
+    }
+
+    /// Those of a person or a key.
+    fn of(&self, counted: &Counted) -> Vec<Uuid> {
+        let ending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |of: &Counted| {
+            of.org == counted.org
+                && (counted.person.is_some() && of.person == counted.person
+                    || counted.key.is_some() && of.key == counted.key)
+        };
+        ending.iter().filter(|(_, of)| same(of)).map(|(id, _)| *id).collect()
+    }
 }
 
 #[derive(Debug)]
 struct Progress {
     known: Mutex<Consumption>,
+    /// Tokens of output that have come by.
+    delivered: AtomicU64,
     /// Whether something was asked of a provider.
     begun: AtomicBool,
     ended: AtomicBool,
@@ -246,14 +387,12 @@ impl Hold {
     }
 
     /// Says what has been used so far: what is booked should nobody say more. From the first time on
-    /// the work counts as begun, so say it before a provider is asked.
-    pub fn progress(&self, used: Consumption) {
+    /// the work counts as begun, so say it before a provider is asked. `delivered` are the tokens of output that
+    /// have come by, which are believed because nobody told them.
+    pub fn progress(&self, used: Consumption, delivered: u64) {
         self.progress.begun.store(true, Ordering::Release);
-        *self.progress.known.lock().unwrap_or_else(PoisonError::into_inner) = used;
-    }
-
-    fn known(&self) -> Consumption {
-        *self.progress.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.delivered.store(delivered, Ordering::Release);
+        *self.progress.known.lock().unwrap_or_else(PoisonError::into_inner) = self.possible.bound(used, delivered);
     }
 
     /// The end of the hold as it is written, once.
@@ -261,21 +400,33 @@ impl Hold {
         if self.progress.ended.swap(true, Ordering::AcqRel) {
             return None;
         }
+        if let Some(counted) = self.counted {
+            self.ledger.ending.add(self.id, counted);
+        }
         self.ledger.forget(self.id);
-        let (released, outcome, used) = match outcome {
+        let (released, outcome, told) = match outcome {
             Outcome::Known(used) => (false, "reported", used),
             Outcome::Floor(used) => (false, "floor", used),
             Outcome::Released => (true, "floor", Consumption::default()),
         };
-        Some(store::Ended { id: self.id, org: self.org, released, outcome, silent_since: None, used: used.row() })
+        let used = self.possible.bound(told, self.progress.delivered.load(Ordering::Acquire));
+        if told != used {
+            tracing::warn!(
+                event = "usage.impossible", hold = %self.id, org = %self.org, input = told.input_tokens,
+                output = told.output_tokens, "a provider told more tokens than the call can have used, which are not booked"
+            );
+        }
+        let (used, held) = (used.row(), Some(self.held.clone()));
+        Some(store::Ended { id: self.id, org: self.org, released, outcome, silent_since: None, used, held })
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
         let begun = self.progress.begun.load(Ordering::Acquire);
-        let outcome = if begun { Outcome::Floor(self.known()) } else { Outcome::Released };
-        if let Some(ended) = self.ended(outcome) {
+        let outcome = if begun { Outcome::Floor(self.progress.known()) } else { Outcome::Released };
+        let ended = self.ended(outcome).map(|ended| self.ledger.left_of(ended, self.paid.as_ref()));
+        if let Some((_, Some(ended))) = ended {
             self.ledger.writer().end_unheard(ended);
         }
     }
@@ -297,11 +448,26 @@ struct Inner {
     rules: Arc<dyn RulesSource>,
     writer: OnceLock<writer::Writer>,
     open: Mutex<HashMap<Uuid, Arc<Progress>>>,
+    ending: Ending,
+    leases: leases::Leases,
+    recalls: keeper::Recalls,
 }
 
 impl Inner {
     fn writer(&self) -> &writer::Writer {
-        self.writer.get_or_init(|| writer::start(self.pool.clone(), self.clock.clone(), (self.owner, self.stripe)))
+        self.writer.get_or_init(|| {
+            writer::start(self.pool.clone(), self.clock.clone(), (self.owner, self.stripe), self.ending.clone())
+        })
+    }
+
+    /// What is left to do for work that ended: a round to wait for, or its hold to end.
+    fn left_of(&self, ended: store::Ended, paid: Option<&leases::Paid>) -> (Option<u64>, Option<store::Ended>) {
+        let Some(paid) = paid else { return (None, Some(ended)) };
+        match self.leases.end(paid, ended) {
+            leases::Rest::Journal => (None, None),
+            leases::Rest::Wait(round) => (Some(round), None),
+            leases::Rest::Hold(ended) => (None, Some(ended)),
+        }
     }
 
     fn remember(&self, id: Uuid, progress: Arc<Progress>) {
@@ -326,13 +492,28 @@ impl Ledger {
     pub fn new(pool: PgPool, clock: SharedClock, rules: Arc<dyn RulesSource>) -> Self {
         let owner = Uuid::new_v4();
         let stripe = i16::from(owner.as_bytes()[0] % STRIPES);
-        let inner = Inner { pool, clock, owner, stripe, rules, writer: OnceLock::new(), open: Mutex::default() };
+        let (writer, open, ending) = (OnceLock::new(), Mutex::default(), Ending::default());
+        let (leases, recalls) = (leases::Leases::default(), keeper::Recalls::default());
+        let inner = Inner { pool, clock, owner, stripe, rules, writer, open, ending, leases, recalls };
         Self { inner: Arc::new(inner) }
     }
 
     /// The rules of an organization.
     pub(crate) async fn rules(&self, org: OrgId) -> Result<Arc<BudgetRules>, Problem> {
         self.inner.rules.budgets(org).await
+    }
+
+    /// The teams of a person that limits are about.
+    pub(crate) async fn teams(
+        &self,
+        org: OrgId,
+        person: Option<UserId>,
+        rules: &BudgetRules,
+    ) -> Result<Vec<TeamId>, Problem> {
+        match person.filter(|_| rules.teams().next().is_some()) {
+            Some(person) => self.inner.rules.teams(org, person).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Whether any limit binds work of `charge`.
@@ -345,7 +526,8 @@ impl Ledger {
 
     async fn caps(&self, charge: &Charge) -> Result<Vec<Cap>, HoldError> {
         let rules = self.rules(charge.org).await.map_err(HoldError::Rules)?;
-        let subject = charge.subject();
+        let teams = self.teams(charge.org, charge.person, &rules).await.map_err(HoldError::Rules)?;
+        let subject = Subject { teams: &teams, ..charge.subject() };
         match charge.person.filter(|_| charge.role.is_none() && rules.name_roles()) {
             None => Ok(rules.caps(&subject)),
             Some(person) => {
@@ -362,30 +544,53 @@ impl Ledger {
     /// [`HoldError`]; nothing is held then.
     pub async fn hold(&self, charge: &Charge, estimate: Estimate) -> Result<Hold, HoldError> {
         let caps = self.caps(charge).await?;
-        self.admit(charge, estimate, caps, Uuid::now_v7(), self.inner.clock.now()).await
+        self.admit(charge, estimate, caps, None, (Uuid::now_v7(), self.inner.clock.now())).await
+    }
+
+    /// As [`Ledger::hold`], for at most `most` pieces of work of the charge's source at the same time: of its person
+    /// and, separately, of its key, in all processes together.
+    ///
+    /// # Errors
+    /// [`HoldError`]; nothing is held then.
+    pub async fn hold_among(&self, most: u64, charge: &Charge, estimate: Estimate) -> Result<Hold, HoldError> {
+        let caps = self.caps(charge).await?;
+        let admit = || {
+            let place = (Uuid::now_v7(), self.inner.clock.now());
+            self.admit(charge, estimate, caps.clone(), Some(most), place)
+        };
+        match admit().await {
+            Err(HoldError::Crowded(_)) => {
+                tokio::time::sleep(ENDED_ELSEWHERE).await;
+                admit().await
+            }
+            held => held,
+        }
     }
 
     /// Measures held work anew, for instance when its prompt is known. It keeps its place in time;
     /// what it held is judged as free.
     ///
     /// # Errors
-    /// [`HoldError`]; the work keeps nothing, and nothing is booked for it.
-    pub async fn resize(&self, hold: Hold, charge: &Charge, estimate: Estimate) -> Result<Hold, HoldError> {
+    /// [`HoldError`], beside the hold as it was.
+    pub async fn resize(
+        &self,
+        hold: Hold,
+        charge: &Charge,
+        estimate: Estimate,
+    ) -> Result<Hold, Box<(HoldError, Hold)>> {
         let (id, at) = (hold.id, hold.at);
         let again = match self.caps(charge).await {
-            Ok(caps) => self.admit(charge, estimate, caps, id, at).await,
+            Ok(caps) => self.admit(charge, estimate, caps, None, (id, at)).await,
             Err(error) => Err(error),
         };
         match again {
-            Ok(again) => {
+            Ok(mut again) => {
                 // The same row from here on, and the same id; the old value must not end it.
+                again.counted = hold.counted;
                 hold.progress.ended.store(true, Ordering::Release);
                 Ok(again)
             }
-            Err(error) => {
-                self.settle(hold, Outcome::Released).await;
-                Err(error)
-            }
+            Err(error) => Err(Box::new((error, hold))),
         }
     }
 
@@ -394,23 +599,72 @@ impl Ledger {
         charge: &Charge,
         estimate: Estimate,
         caps: Vec<Cap>,
-        id: Uuid,
-        at: DateTime<Utc>,
+        at_once: Option<u64>,
+        (id, at): (Uuid, DateTime<Utc>),
     ) -> Result<Hold, HoldError> {
-        let wanted = writer::Wanted { ledger: self.inner.clone(), charge: charge.clone(), caps, estimate, id, at };
-        self.inner.writer().hold(wanted).await
+        let ask = || {
+            let (ledger, charge, caps) = (self.inner.clone(), charge.clone(), caps.clone());
+            self.inner.writer().hold(writer::Wanted { ledger, charge, caps, at_once, estimate, id, at })
+        };
+        match ask().await {
+            // Whoever has an answer in hands finds free what it did not use, although it may not be booked yet.
+            Err(HoldError::Exceeded(_)) if self.booked(charge.org).await => ask().await,
+            held => held,
+        }
+    }
+
+    /// Waits until what has ended in an organization is booked. Answers whether there was something.
+    async fn booked(&self, org: OrgId) -> bool {
+        let ending = self.inner.ending.within(org);
+        let booked = async {
+            while self.inner.ending.has_any(&ending) {
+                tokio::time::sleep(BOOKING).await;
+            }
+        };
+        !ending.is_empty() && tokio::time::timeout(MOST_UNBOOKED_TIME, booked).await.is_ok()
     }
 
     /// Ends held work and books it, once. Returns when it is written; a database that is away is
     /// waited for, and what cannot be written for [`writer::PATIENCE`] is booked by the sweep.
     pub async fn settle(&self, hold: Hold, outcome: Outcome) {
-        if let Some(ended) = hold.ended(outcome) {
-            self.inner.writer().end(ended).await;
+        let End { round, hold } = self.end(hold, outcome);
+        if let Some(round) = round {
+            self.unbooked(round).await;
+        }
+        if let Some(hold) = hold {
+            self.end_hold(hold).await;
         }
     }
 
-    /// Confirms this process's holds once a minute and closes those that fell silent, until `stop`.
+    /// Ends held work and books it, once, saying what remains to be waited for: nothing, mostly, when a lease paid.
+    #[must_use]
+    pub fn end(&self, hold: Hold, outcome: Outcome) -> End {
+        let ended = hold.ended(outcome).map(|ended| self.inner.left_of(ended, hold.paid.as_ref()));
+        let (round, hold) = ended.unwrap_or_default();
+        End { round, hold: hold.map(EndedHold) }
+    }
+
+    /// Ends the hold of work, as [`Ledger::settle`] does.
+    pub async fn end_hold(&self, hold: EndedHold) {
+        self.inner.writer().end(hold.0).await;
+    }
+
+    /// Waits until work that ended at once is booked, or it is clear that the database is away.
+    pub async fn unbooked(&self, round: u64) {
+        let _ = tokio::time::timeout(MOST_UNBOOKED_TIME, self.inner.leases.round(round)).await;
+    }
+
+    /// Confirms this process's holds once a minute and closes those that fell silent, and keeps its leases, until
+    /// `stop`; then everything that was leased is written down and given back.
     pub async fn run(&self, stop: CancellationToken) {
+        let leases = async {
+            stop.run_until_cancelled(self.inner.keep_leases()).await;
+            self.inner.close_leases().await;
+        };
+        tokio::join!(self.beats(&stop), leases);
+    }
+
+    async fn beats(&self, stop: &CancellationToken) {
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -420,7 +674,9 @@ impl Ledger {
             }
             let beaten = async {
                 self.keep().await?;
-                self.sweep().await
+                self.sweep().await?;
+                self.inner.sweep_leases(false).await?;
+                self.sweep_allowances().await
             };
             if let Err(error) = beaten.await {
                 tracing::warn!(%error, "holds of running work could not be confirmed, trying again in a minute");
@@ -453,13 +709,24 @@ impl Ledger {
         self.close_silent_since(self.inner.clock.now() - SILENCE).await
     }
 
+    /// Gives back what other processes had leased, once this one has seen them silent for [`SILENCE`]. By a clock
+    /// that nobody sets, so that no jump of another makes a lease of a process that lives look left behind.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn sweep_leases(&self) -> Result<(), sqlx::Error> {
+        self.inner.sweep_leases(false).await
+    }
+
     /// Books every hold of another process. For a process that is the only one of its installation,
     /// before it admits anything: whoever held is gone.
     ///
     /// # Errors
     /// When the database cannot be reached.
     pub async fn close_abandoned(&self) -> Result<u64, sqlx::Error> {
-        self.close_silent_since(DateTime::<Utc>::MAX_UTC).await
+        let closed = self.close_silent_since(DateTime::<Utc>::MAX_UTC).await?;
+        self.inner.sweep_leases(true).await?;
+        Ok(closed)
     }
 
     /// Books them together; one by one when the database refuses that, so that one which cannot be booked
@@ -495,12 +762,13 @@ impl Ledger {
                 .map(|hold| store::Ended {
                     id: hold.id,
                     org: hold.org_id,
-                    released: false,
+                    released: hold.aside,
                     outcome: "abandoned",
                     silent_since: Some(before),
                     used: std::array::from_fn(|at| {
                         hold.floor.get(at).and_then(|amount| u64::try_from(*amount).ok()).unwrap_or(0)
                     }),
+                    held: None,
                 })
                 .collect();
             if ended.is_empty() {

@@ -77,7 +77,7 @@ impl Price {
     #[must_use]
     pub fn whole(&self, prompt: u64, output: u64, answers: u64) -> Estimate {
         let worst = self.worst(prompt, output, answers);
-        Estimate { needed: worst, wanted: worst, floor: self.consumption(prompt, 0, 0) }
+        Estimate { needed: worst, wanted: worst, floor: self.consumption(prompt, 0, 0), price: *self }
     }
 
     /// The estimate of a call that does with less output than `most`, but not with less than `least`.
@@ -87,6 +87,7 @@ impl Price {
             needed: self.worst(prompt, least.min(most), 1),
             wanted: self.worst(prompt, most, 1),
             floor: self.consumption(prompt, 0, 0),
+            price: *self,
         }
     }
 

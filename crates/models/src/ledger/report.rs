@@ -113,9 +113,7 @@ impl Ledger {
         if (scope.to - scope.from).num_days() >= MAX_DAYS {
             return Err(Problem::invalid_query("from", &format!("must be less than {MAX_DAYS} days before `to`")));
         }
-        let pool = &self.inner.pool;
-        let (totals, mut groups) =
-            tokio::try_join!(store::totals(pool, org, scope), store::groups(pool, org, scope, group_by, most + 1))?;
+        let (totals, mut groups) = store::report(&self.inner.pool, org, scope, group_by, most + 1).await?;
         let truncated = groups.len() > most;
         groups.truncate(most);
         Ok(Report { totals, groups, truncated })

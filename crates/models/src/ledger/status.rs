@@ -47,13 +47,14 @@ impl LimitState {
 }
 
 impl Ledger {
-    /// Every limit that binds a person in an organization: the personal ones and the organization's.
+    /// Every limit that binds a person in an organization: the personal ones, those of the teams and the organization's.
     ///
     /// # Errors
     /// When the rules or the sums cannot be read.
     pub async fn limits_of(&self, org: OrgId, user: UserId, role: &str) -> Result<Vec<LimitState>, Problem> {
         let rules = self.rules(org).await?;
-        let caps = rules.caps(&Subject { user: Some(user), role: Some(role), api_key: None });
+        let teams = self.teams(org, Some(user), &rules).await?;
+        let caps = rules.caps(&Subject { user: Some(user), role: Some(role), teams: &teams, api_key: None });
         if caps.is_empty() {
             return Ok(Vec::new());
         }
@@ -67,7 +68,7 @@ impl Ledger {
                 Some((_, used)) => *used,
                 None => {
                     let days = days(cap.period, day);
-                    let used = store::used(&mut conn, org, &place.0, days).await?;
+                    let used = store::used(&mut conn, org, &cap.holder, days).await?;
                     known.push((place, used));
                     used
                 }

@@ -61,6 +61,26 @@ pub(crate) async fn list(conn: &mut PgConnection, org: OrgId) -> Result<Vec<Cred
     Ok(rows.into_iter().map(Row::into_credential).collect())
 }
 
+/// Those of one provider, the default first.
+pub(crate) async fn of_provider(
+    conn: &mut PgConnection,
+    org: OrgId,
+    slug: &str,
+) -> Result<Vec<Credential>, sqlx::Error> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT id, provider_slug, name, auth_method, masked, secret_env, endpoint, model_allowlist,
+                enabled, is_default, version, updated_at
+           FROM app.credentials
+          WHERE org_id = $1 AND provider_slug = $2
+          ORDER BY is_default DESC, name",
+    )
+    .bind(org)
+    .bind(slug)
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(Row::into_credential).collect())
+}
+
 pub(crate) async fn get(
     conn: &mut PgConnection,
     org: OrgId,
@@ -89,6 +109,15 @@ pub(crate) async fn sealed_secret(
         .bind(org)
         .bind(id)
         .fetch_optional(conn)
+        .await
+}
+
+/// Whether a credential of the organization is called `name`.
+pub(crate) async fn name_taken(conn: &mut PgConnection, org: OrgId, name: &str) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT FROM app.credentials WHERE org_id = $1 AND name = $2)")
+        .bind(org)
+        .bind(name)
+        .fetch_one(conn)
         .await
 }
 
@@ -195,12 +224,13 @@ pub(crate) async fn delete(
     Ok(done.rows_affected() == 1)
 }
 
-/// A stored key as it is encrypted.
+/// A stored key as it is encrypted: of a credential, or of a subscription's broker.
 #[derive(sqlx::FromRow)]
 pub(crate) struct Sealed {
     pub(crate) id: CredentialId,
     pub(crate) org_id: OrgId,
     pub(crate) secret: String,
+    pub(crate) of_broker: bool,
 }
 
 /// The next stored keys of all organizations, in the order of their ids: the operator's work is on
@@ -211,7 +241,9 @@ pub(crate) async fn sealed_after(
     limit: i64,
 ) -> Result<Vec<Sealed>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT id, org_id, secret FROM app.credentials
+        "SELECT id, org_id, secret, of_broker FROM (
+            SELECT id, org_id, secret, false AS of_broker FROM app.credentials
+            UNION ALL SELECT id, org_id, secret, true FROM app.subscriptions) stored
           WHERE secret IS NOT NULL AND ($1::uuid IS NULL OR id > $1) ORDER BY id LIMIT $2",
     )
     .bind(after)
@@ -223,12 +255,16 @@ pub(crate) async fn sealed_after(
 /// Replaces the encrypted form unless the key was changed meanwhile. The key itself is the same, so
 /// the version stays.
 pub(crate) async fn reseal(pool: &sqlx::PgPool, row: &Sealed, sealed: &str) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query("UPDATE app.credentials SET secret = $4 WHERE org_id = $1 AND id = $2 AND secret = $3")
-        .bind(row.org_id)
-        .bind(row.id)
-        .bind(&row.secret)
-        .bind(sealed)
-        .execute(pool)
-        .await?;
+    let done = sqlx::query(if row.of_broker {
+        "UPDATE app.subscriptions SET secret = $4 WHERE org_id = $1 AND id = $2 AND secret = $3"
+    } else {
+        "UPDATE app.credentials SET secret = $4 WHERE org_id = $1 AND id = $2 AND secret = $3"
+    })
+    .bind(row.org_id)
+    .bind(row.id)
+    .bind(&row.secret)
+    .bind(sealed)
+    .execute(pool)
+    .await?;
     Ok(done.rows_affected() == 1)
 }

@@ -3,6 +3,7 @@
 pub(crate) mod credentials;
 pub(crate) mod embedding;
 pub(crate) mod providers;
+pub(crate) mod subscriptions;
 
 use sqlx::PgConnection;
 use tale_core::ids::OrgId;
@@ -13,6 +14,14 @@ use tale_core::ids::OrgId;
 pub(crate) async fn lock_org(conn: &mut PgConnection, org: OrgId) -> Result<(), sqlx::Error> {
     sqlx::query("SELECT id FROM app.organizations WHERE id = $1 FOR NO KEY UPDATE").bind(org).execute(conn).await?;
     Ok(())
+}
+
+/// The name of the organization's folder; `None` for one that is gone.
+pub(crate) async fn org_slug(conn: &mut PgConnection, org: OrgId) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT slug FROM app.organizations WHERE id = $1 AND deleted_at IS NULL")
+        .bind(org)
+        .fetch_optional(conn)
+        .await
 }
 
 /// Whether `error` is a violation of the named constraint.

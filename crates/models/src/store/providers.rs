@@ -7,7 +7,8 @@ use tale_core::Actor;
 use tale_core::ids::OrgId;
 use uuid::Uuid;
 
-use crate::definition::{CatalogSource, EmbeddingSupport, ModelSpec, Provider, ProviderKind};
+use crate::credentials::AuthMethod;
+use crate::definition::{CatalogSource, EmbeddingSupport, EndpointMode, ModelSpec, Provider, ProviderKind};
 use crate::extra_body::ExtraBody;
 use crate::wire::{ApiFormat, WireDialect};
 
@@ -24,6 +25,9 @@ struct Row {
     models: Value,
     extra_body: Value,
     version: i64,
+    endpoint_mode: Option<String>,
+    auth: Vec<String>,
+    unreadable: Option<String>,
 }
 
 impl Row {
@@ -33,12 +37,15 @@ impl Row {
             api_format: ApiFormat::parse(&self.api_format).unwrap_or(ApiFormat::OpenAi),
             wire_dialect: if self.wire_dialect.is_some() { WireDialect::OpenAiModern } else { WireDialect::Classic },
             base_url: self.base_url.and_then(|text| text.parse().ok()),
-            endpoint_mode: None,
-            catalog_source: if self.catalog_source == "models-endpoint" {
-                CatalogSource::ModelsEndpoint
-            } else {
-                CatalogSource::None
+            endpoint_mode: self.endpoint_mode.map(|_| EndpointMode::PerCredential),
+            subscription: None,
+            catalog_source: match self.catalog_source.as_str() {
+                "models-endpoint" => CatalogSource::ModelsEndpoint,
+                "openrouter-api" => CatalogSource::OpenrouterApi,
+                _ => CatalogSource::None,
             },
+            auth: self.auth.iter().filter_map(|word| AuthMethod::parse(word)).collect(),
+            unreadable: self.unreadable,
             embedding: match self.embedding.as_str() {
                 "supported" => EmbeddingSupport::Supported,
                 "unsupported" => EmbeddingSupport::Unsupported,
@@ -76,10 +83,18 @@ fn dialect_word(dialect: WireDialect) -> Option<&'static str> {
     (dialect == WireDialect::OpenAiModern).then_some("openai-modern")
 }
 
+fn mode_word(provider: &Provider) -> Option<&'static str> {
+    provider.endpoint_mode.map(|EndpointMode::PerCredential| "per-credential")
+}
+
+fn auth_words(provider: &Provider) -> Vec<&'static str> {
+    provider.auth.iter().map(|method| method.text()).collect()
+}
+
 pub(crate) async fn list(conn: &mut PgConnection, org: OrgId) -> Result<Vec<Provider>, sqlx::Error> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT slug, display_name, kind, api_format, wire_dialect, base_url, catalog_source,
-                embedding, models, extra_body, version
+                embedding, models, extra_body, version, endpoint_mode, auth, unreadable
            FROM app.providers
           WHERE org_id = $1
           ORDER BY kind = 'demo' DESC, lower(display_name), slug",
@@ -93,7 +108,7 @@ pub(crate) async fn list(conn: &mut PgConnection, org: OrgId) -> Result<Vec<Prov
 pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, slug: &str) -> Result<Option<Provider>, sqlx::Error> {
     let row: Option<Row> = sqlx::query_as(
         "SELECT slug, display_name, kind, api_format, wire_dialect, base_url, catalog_source,
-                embedding, models, extra_body, version
+                embedding, models, extra_body, version, endpoint_mode, auth, unreadable
            FROM app.providers
           WHERE org_id = $1 AND slug = $2",
     )
@@ -114,8 +129,9 @@ pub(crate) async fn insert(
     sqlx::query(
         "INSERT INTO app.providers
                 (id, org_id, slug, display_name, kind, api_format, wire_dialect, base_url,
-                 catalog_source, embedding, models, version, created_at, updated_at, extra_body)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14)",
+                 catalog_source, embedding, models, version, created_at, updated_at, extra_body,
+                 endpoint_mode, auth)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16)",
     )
     .bind(id)
     .bind(org)
@@ -131,6 +147,8 @@ pub(crate) async fn insert(
     .bind(provider.version)
     .bind(now)
     .bind(sqlx::types::Json(&provider.extra_body))
+    .bind(mode_word(provider))
+    .bind(auth_words(provider))
     .execute(conn)
     .await?;
     Ok(())
@@ -147,7 +165,8 @@ pub(crate) async fn update(
     let done = sqlx::query(
         "UPDATE app.providers
             SET display_name = $4, wire_dialect = $5, base_url = $6, catalog_source = $7,
-                embedding = $8, models = $9, version = $10, updated_at = $11, extra_body = $12
+                embedding = $8, models = $9, version = $10, updated_at = $11, extra_body = $12,
+                endpoint_mode = $13, auth = $14, api_format = $15, unreadable = NULL
           WHERE org_id = $1 AND slug = $2 AND version = $3",
     )
     .bind(org)
@@ -162,6 +181,9 @@ pub(crate) async fn update(
     .bind(provider.version)
     .bind(now)
     .bind(sqlx::types::Json(&provider.extra_body))
+    .bind(mode_word(provider))
+    .bind(auth_words(provider))
+    .bind(provider.api_format.text())
     .execute(conn)
     .await?;
     Ok(done.rows_affected() == 1)
@@ -207,6 +229,71 @@ pub(crate) async fn remember(
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// Notes why the file of a definition cannot be used; `None` = it can. `false` = it was noted already.
+pub(crate) async fn note_unreadable(
+    conn: &mut PgConnection,
+    org: OrgId,
+    slug: &str,
+    reason: Option<&str>,
+) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE app.providers SET unreadable = $3
+          WHERE org_id = $1 AND slug = $2 AND unreadable IS DISTINCT FROM $3",
+    )
+    .bind(org)
+    .bind(slug)
+    .bind(reason)
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// A state of a definition as it was kept.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct HistoryRow {
+    pub(crate) id: Uuid,
+    pub(crate) version: i64,
+    pub(crate) change: String,
+    pub(crate) definition: Value,
+    pub(crate) at: DateTime<Utc>,
+}
+
+/// The last states of a definition, the newest first.
+pub(crate) async fn history(
+    conn: &mut PgConnection,
+    org: OrgId,
+    slug: &str,
+    most: i64,
+) -> Result<Vec<HistoryRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT id, version, change, definition, at
+           FROM app.provider_history
+          WHERE org_id = $1 AND slug = $2
+          ORDER BY at DESC, id DESC
+          LIMIT $3",
+    )
+    .bind(org)
+    .bind(slug)
+    .bind(most)
+    .fetch_all(conn)
+    .await
+}
+
+/// The organizations that have definitions of their own, and those called by one of `slugs`.
+pub(crate) async fn organizations(
+    conn: &mut PgConnection,
+    slugs: &[String],
+) -> Result<Vec<(OrgId, String)>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT id, slug FROM app.organizations o
+          WHERE deleted_at IS NULL
+            AND (slug = ANY($1) OR EXISTS (SELECT FROM app.providers p WHERE p.org_id = o.id AND p.kind = 'custom'))",
+    )
+    .bind(slugs)
+    .fetch_all(conn)
+    .await
 }
 
 /// When a live list was last read, and how the last attempt failed if it did.

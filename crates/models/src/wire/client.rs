@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::error::{ModelError, ModelErrorCode};
-use super::pump::{self, Pump};
+use super::pump::{self, Private, Pump};
 use super::{
     ApiFormat, ChatRequest, ModelFacts, StreamEvent, Target, ToolApi, WireLimits, anthropic, classify, openai,
     responses,
@@ -23,6 +23,9 @@ use crate::metrics;
 
 /// Most bytes read of a refusal.
 const MAX_REFUSAL_BYTES: usize = 64 << 10;
+
+/// How long a provider may take to count tokens.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The version of the Anthropic format that is spoken.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
@@ -104,10 +107,11 @@ impl WireClient {
             () = cancel.cancelled() => return Ok(stream::empty().boxed()),
             started = self.start(target, facts, request) => started,
         };
-        let response = started.map_err(|error| error.scrubbed(target.secret.as_ref()))?;
+        let response = started.map_err(|error| error.scrubbed(target.secret.as_ref(), &target.base))?;
         let document = content_type(response.headers()).is_some_and(|kind| kind.starts_with("application/json"));
         let body = response.bytes_stream().map(|piece| piece.map_err(|error| unreachable(&error, true))).boxed();
-        let pump = Pump::new(target.format, body, document, self.inner.limits, cancel, target.secret.clone());
+        let private = Private { secret: target.secret.clone(), base: Some(target.base.clone()) };
+        let pump = Pump::new(target.format, body, document, self.inner.limits, cancel, private);
         Ok(pump.over(facts.tool_api).into_stream())
     }
 
@@ -161,13 +165,15 @@ impl WireClient {
     pub async fn relay(
         &self,
         target: &Target,
+        tool_api: ToolApi,
         body: Bytes,
         beta: Option<&str>,
         wait: Duration,
     ) -> Result<Relayed, ModelError> {
-        let path: &[&str] = match target.format {
-            ApiFormat::OpenAi => &["chat", "completions"],
-            ApiFormat::Anthropic => &["v1", "messages"],
+        let path: &[&str] = match (target.format, tool_api) {
+            (ApiFormat::OpenAi, ToolApi::ChatCompletions) => &["chat", "completions"],
+            (ApiFormat::OpenAi, ToolApi::Responses) => &["responses"],
+            (ApiFormat::Anthropic, _) => &["v1", "messages"],
         };
         let once = async || {
             let mut request = self
@@ -185,13 +191,44 @@ impl WireClient {
             Err(error) if error.code == ModelErrorCode::ProviderUnreachable => once().await,
             other => other,
         };
-        let response = answered.map_err(|error| error.scrubbed(target.secret.as_ref()))?;
+        let response = answered.map_err(|error| error.scrubbed(target.secret.as_ref(), &target.base))?;
         let kind = content_type(response.headers()).unwrap_or_default();
         if kind.starts_with("text/html") {
             return Err(classify::refusal(response.status().as_u16(), response.headers(), b"<html>"));
         }
         let body = response.bytes_stream().map(|piece| piece.map_err(|error| unreachable(&error, true))).boxed();
         Ok(Relayed { document: kind.starts_with("application/json"), body })
+    }
+
+    /// Has the provider count the tokens of a prompt in the Anthropic format. `None` = it has no such
+    /// service, as some providers of the format have none.
+    ///
+    /// # Errors
+    /// A [`ModelError`] when the provider refuses or cannot be reached; the key is in none.
+    pub async fn count_tokens(
+        &self,
+        target: &Target,
+        body: Bytes,
+        beta: Option<&str>,
+    ) -> Result<Option<u64>, ModelError> {
+        let mut request = self
+            .http(target)
+            .post(self.admit(target, &["v1", "messages", "count_tokens"])?)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json")
+            .body(body);
+        if let Some(beta) = beta {
+            request = request.header("anthropic-beta", beta);
+        }
+        let counted = async {
+            let response = self.send(target, request, COUNT_TIMEOUT).await?;
+            self.json(response, MAX_REFUSAL_BYTES).await
+        };
+        match counted.await {
+            Ok(count) => Ok(count["input_tokens"].as_u64()),
+            Err(error) if matches!(error.status, Some(404 | 405 | 501)) => Ok(None),
+            Err(error) => Err(error.scrubbed(target.secret.as_ref(), &target.base)),
+        }
     }
 
     /// Posts JSON; anything but a 2xx is a [`ModelError`].
@@ -316,6 +353,11 @@ impl WireClient {
         serde_json::from_slice(&body).map_err(|_| classify::refusal(status, &headers, &body))
     }
 
+    /// The client for other addresses than a provider's, under the same policy.
+    pub(crate) fn guarded(&self) -> &reqwest::Client {
+        &self.inner.http
+    }
+
     fn http(&self, target: &Target) -> &reqwest::Client {
         if target.demo { &self.inner.demo_http } else { &self.inner.http }
     }
@@ -369,17 +411,17 @@ fn auth_headers(target: &Target) -> Result<HeaderMap, ModelError> {
     Ok(headers)
 }
 
+/// The address itself is nobody's business who only uses the provider.
 fn host_refused(refused: &HostRefused) -> ModelError {
-    let advice = match refused {
+    let why = match refused {
         HostRefused::Private(_) => {
-            " An administrator of the deployment can admit private addresses with TALE_ALLOW_PRIVATE_PROVIDER_HOSTS=1."
+            "it is private. An administrator of the deployment can admit private addresses with TALE_ALLOW_PRIVATE_PROVIDER_HOSTS=1"
         }
-        _ => "",
+        HostRefused::Metadata(_) => "it belongs to a cloud's metadata service",
+        HostRefused::NeedsHttps(_) => "a public host needs https",
+        HostRefused::NotHttp | HostRefused::Decorated => "it is not the plain http or https address of a server",
     };
-    ModelError::new(
-        ModelErrorCode::ProviderUnreachable,
-        format!("The provider's address is refused: {refused}.{advice}"),
-    )
+    ModelError::new(ModelErrorCode::ProviderUnreachable, format!("The provider's address is refused: {why}."))
 }
 
 /// A transport fault. `under_way` = the answer had begun.
@@ -387,19 +429,23 @@ fn unreachable(error: &reqwest::Error, under_way: bool) -> ModelError {
     if let Some(refused) = refusal_in(error) {
         return host_refused(refused);
     }
+    if under_way {
+        return pump::broken_off();
+    }
     let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
     let mut last = None;
     while let Some(inner) = cause {
         last = Some(inner.to_string());
         cause = inner.source();
     }
-    if under_way {
-        return pump::broken_off();
+    let mut reason = last.unwrap_or_else(|| "no reason was given".to_owned());
+    // Certificates are refused by name.
+    if let Some(host) = error.url().and_then(Url::host_str) {
+        reason = reason.replace(host, "the provider");
     }
-    let host = error.url().and_then(Url::host_str).unwrap_or("the provider").to_owned();
-    let reason = last.unwrap_or_else(|| "no reason was given".to_owned());
     if error.is_connect() || error.is_timeout() {
-        return ModelError::new(ModelErrorCode::ProviderUnreachable, format!("Could not connect to {host}: {reason}."));
+        let message = format!("Could not connect to the provider: {reason}.");
+        return ModelError::new(ModelErrorCode::ProviderUnreachable, message);
     }
-    ModelError::new(ModelErrorCode::ProviderError, format!("The connection to {host} failed: {reason}."))
+    ModelError::new(ModelErrorCode::ProviderError, format!("The connection to the provider failed: {reason}."))
 }

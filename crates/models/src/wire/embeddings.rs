@@ -50,7 +50,7 @@ impl WireClient {
             let response = self.post(target, &["embeddings"], &body).await?;
             self.json(response, MAX_EMBEDDING_BYTES).await
         };
-        let failed = |error: ModelError| EmbeddingRefusal::Failed(error.scrubbed(target.secret.as_ref()));
+        let failed = |error: ModelError| EmbeddingRefusal::Failed(error.scrubbed(target.secret.as_ref(), &target.base));
         match answer.await {
             Ok(value) => match value.get("error") {
                 Some(error) if !error.is_null() => Err(failed(super::classify::from_value(None, &value))),

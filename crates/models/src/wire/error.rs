@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
+use url::Url;
 
 macro_rules! model_error_codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)?) => {
@@ -102,11 +103,15 @@ impl ModelError {
         super::classify::from_value(None, value)
     }
 
-    /// Removes every occurrence of the key, control characters and excess length.
+    /// Removes every occurrence of the key in whatever form, of the provider's address, control characters and
+    /// excess length. That a provider cannot be reached is said by Tale itself, and names the host.
     #[must_use]
-    pub fn scrubbed(mut self, secret: Option<&SecretString>) -> Self {
-        if let Some(secret) = secret.map(|secret| secret.expose_secret().trim()).filter(|secret| !secret.is_empty()) {
-            self.message = self.message.replace(secret, "•••");
+    pub fn scrubbed(mut self, secret: Option<&SecretString>, base: &Url) -> Self {
+        if let Some(secret) = secret {
+            self.message = super::scrub::without_key(&self.message, secret.expose_secret());
+        }
+        if self.code != ModelErrorCode::ProviderUnreachable {
+            self.message = super::scrub::without_address(&self.message, base);
         }
         let mut clean: String = self
             .message
@@ -129,7 +134,8 @@ mod tests {
     #[test]
     fn the_key_never_stays_in_a_message() {
         let secret = SecretString::from("sk-live-123456");
-        let error = ModelError::new(ModelErrorCode::AuthError, "bad key sk-live-123456\u{0}!").scrubbed(Some(&secret));
+        let error = ModelError::new(ModelErrorCode::AuthError, "bad key sk-live-123456\u{0}!")
+            .scrubbed(Some(&secret), &"https://models.test/v1".parse().unwrap());
         assert_eq!(error.message, "bad key ••• !");
     }
 

@@ -73,7 +73,7 @@ impl WireClient {
             Ok(answer) => answer,
             Err(_) => Err(super::pump::idle(LIST_TIMEOUT)),
         };
-        answer.and_then(|value| parse(&value)).map_err(|error| error.scrubbed(target.secret.as_ref()))
+        answer.and_then(|value| parse(&value)).map_err(|error| error.scrubbed(target.secret.as_ref(), &target.base))
     }
 }
 

@@ -18,6 +18,7 @@ mod listing;
 mod openai;
 mod pump;
 mod responses;
+mod scrub;
 mod sse;
 mod transcribe;
 

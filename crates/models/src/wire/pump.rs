@@ -8,6 +8,7 @@ use futures::stream::{BoxStream, StreamExt};
 use secrecy::SecretString;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use super::error::{ModelError, ModelErrorCode};
 use super::sse::{SseEvent, SseParser, SseTooLarge};
@@ -117,6 +118,24 @@ enum Framing {
     Document(Vec<u8>),
 }
 
+/// What stays out of errors.
+#[derive(Debug, Default)]
+pub(super) struct Private {
+    /// The key.
+    pub secret: Option<SecretString>,
+    /// The API root.
+    pub base: Option<Url>,
+}
+
+impl Private {
+    fn kept_from(&self, error: ModelError) -> ModelError {
+        match &self.base {
+            Some(base) => error.scrubbed(self.secret.as_ref(), base),
+            None => error,
+        }
+    }
+}
+
 /// The state of one running answer.
 pub(super) struct Pump {
     body: Option<BoxStream<'static, Result<Bytes, ModelError>>>,
@@ -131,7 +150,7 @@ pub(super) struct Pump {
     deadline: Instant,
     limits: WireLimits,
     cancel: CancellationToken,
-    secret: Option<SecretString>,
+    private: Private,
 }
 
 impl Pump {
@@ -142,7 +161,7 @@ impl Pump {
         document: bool,
         limits: WireLimits,
         cancel: CancellationToken,
-        secret: Option<SecretString>,
+        private: Private,
     ) -> Self {
         Self {
             body: Some(body),
@@ -161,7 +180,7 @@ impl Pump {
             deadline: Instant::now() + limits.total,
             limits,
             cancel,
-            secret,
+            private,
         }
     }
 
@@ -191,7 +210,7 @@ impl Pump {
             }
             if let Some(error) = self.failed.take() {
                 self.close();
-                return Some(Err(error.scrubbed(self.secret.as_ref())));
+                return Some(Err(self.private.kept_from(error)));
             }
             if self.ended {
                 return None;
@@ -363,7 +382,14 @@ mod tests {
     use crate::wire::FinishReason;
 
     fn pump(pieces: Vec<Result<Bytes, ModelError>>, limits: WireLimits) -> Pump {
-        Pump::new(ApiFormat::OpenAi, stream::iter(pieces).boxed(), false, limits, CancellationToken::new(), None)
+        Pump::new(
+            ApiFormat::OpenAi,
+            stream::iter(pieces).boxed(),
+            false,
+            limits,
+            CancellationToken::new(),
+            Private::default(),
+        )
     }
 
     fn ok(text: &'static str) -> Result<Bytes, ModelError> {
@@ -408,7 +434,7 @@ mod tests {
     async fn silence_ends_the_call() {
         let body = stream::iter(vec![ok(TEXT)]).chain(stream::pending()).boxed();
         let limits = WireLimits { idle: Duration::from_millis(5), ..WireLimits::default() };
-        let pump = Pump::new(ApiFormat::OpenAi, body, false, limits, CancellationToken::new(), None);
+        let pump = Pump::new(ApiFormat::OpenAi, body, false, limits, CancellationToken::new(), Private::default());
         let (events, error) = collect(pump).await;
         assert_eq!(events.len(), 1);
         assert!(error.unwrap().message.contains("sent nothing"));
@@ -418,7 +444,7 @@ mod tests {
     async fn silence_after_the_finish_reason_completes_the_answer() {
         let body = stream::iter(vec![ok(TEXT), ok(STOP)]).chain(stream::pending()).boxed();
         let limits = WireLimits { after_finish: Duration::from_millis(5), ..WireLimits::default() };
-        let pump = Pump::new(ApiFormat::OpenAi, body, false, limits, CancellationToken::new(), None);
+        let pump = Pump::new(ApiFormat::OpenAi, body, false, limits, CancellationToken::new(), Private::default());
         let (events, error) = collect(pump).await;
         assert_eq!((events.last(), error), (Some(&StreamEvent::Finish(FinishReason::Stop)), None));
     }
@@ -428,12 +454,14 @@ mod tests {
         let forever = stream::repeat_with(|| ok(TEXT)).boxed();
         let limits = WireLimits { stream_bytes: 10_000, ..WireLimits::default() };
         let (_, error) =
-            collect(Pump::new(ApiFormat::OpenAi, forever, false, limits, CancellationToken::new(), None)).await;
+            collect(Pump::new(ApiFormat::OpenAi, forever, false, limits, CancellationToken::new(), Private::default()))
+                .await;
         assert!(error.unwrap().message.contains("broken off"));
         let forever = stream::repeat_with(|| ok(TEXT)).boxed();
         let limits = WireLimits { answer_bytes: 1_000, ..WireLimits::default() };
         let (events, error) =
-            collect(Pump::new(ApiFormat::OpenAi, forever, false, limits, CancellationToken::new(), None)).await;
+            collect(Pump::new(ApiFormat::OpenAi, forever, false, limits, CancellationToken::new(), Private::default()))
+                .await;
         assert!(error.is_some() && events.len() <= 1_000 / "Grüße 🦀".len());
     }
 
@@ -442,7 +470,8 @@ mod tests {
         let cancel = CancellationToken::new();
         let body = stream::iter(vec![ok(TEXT)]).chain(stream::pending()).boxed();
         let mut stream =
-            Pump::new(ApiFormat::OpenAi, body, false, WireLimits::default(), cancel.clone(), None).into_stream();
+            Pump::new(ApiFormat::OpenAi, body, false, WireLimits::default(), cancel.clone(), Private::default())
+                .into_stream();
         assert!(stream.next().await.is_some());
         cancel.cancel();
         assert!(stream.next().await.is_none());
@@ -476,7 +505,7 @@ mod tests {
                 true,
                 WireLimits::default(),
                 CancellationToken::new(),
-                None,
+                Private::default(),
             )
         };
         let (_, error) = collect(read("{\"error\":{\"message\":\"nope\",\"code\":\"invalid_api_key\"}}")).await;

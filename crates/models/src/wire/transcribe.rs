@@ -71,7 +71,7 @@ impl WireClient {
             }
             other => other,
         };
-        answer.and_then(|value| read(&value)).map_err(|error| error.scrubbed(target.secret.as_ref()))
+        answer.and_then(|value| read(&value)).map_err(|error| error.scrubbed(target.secret.as_ref(), &target.base))
     }
 }
 

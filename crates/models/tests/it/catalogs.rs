@@ -65,8 +65,12 @@ async fn a_list_in_use_is_renewed_after_a_day_and_at_most_once_an_hour_when_that
     tokio::time::timeout(Duration::from_secs(20), renewed).await.expect("the list is renewed");
     assert_eq!(listed(&upstream), 2);
 
-    let away =
-        ProviderChange { version: 1, base_url: Some("http://127.0.0.1:9/v1".into()), ..ProviderChange::default() };
+    let away = ProviderChange {
+        version: 1,
+        base_url: Some("http://127.0.0.1:9/v1".into()),
+        api_key: Some("sk-another-key-1234".into()),
+        ..ProviderChange::default()
+    };
     models.change_provider(org, &room.actor, "live", away).await.unwrap();
     room.clock.advance(Duration::from_secs(25 * 3_600));
     models.chat_models(org, &ModelRules::none()).await.unwrap();

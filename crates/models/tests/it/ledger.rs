@@ -11,33 +11,40 @@ use proptest::test_runner::{Config, TestRunner};
 use sqlx::PgPool;
 use tale_core::Problem;
 use tale_core::clock::Clock;
-use tale_core::ids::{ApiKeyId, OrgId, UserId};
+use tale_core::ids::{ApiKeyId, OrgId, TeamId, UserId};
 use tale_governance::budgets::{Amounts, BudgetRules, Kind, Scope};
-use tale_models::ledger::{Charge, Consumption, Estimate, Hold, HoldError, Ledger, Outcome, RulesSource, source};
+use tale_models::Pricing;
+use tale_models::ledger::{
+    Charge, Consumption, Estimate, Hold, HoldError, Ledger, Outcome, Price, RulesSource, source,
+};
 use tale_testkit::{ManualClock, TestDb};
 
-/// The same rules for every organization.
-struct Rules(Arc<BudgetRules>);
+/// The same rules for every organization, whose people are in the same teams.
+struct Rules(Arc<BudgetRules>, Vec<TeamId>);
 
 #[async_trait]
 impl RulesSource for Rules {
     async fn budgets(&self, _org: OrgId) -> Result<Arc<BudgetRules>, Problem> {
         Ok(self.0.clone())
     }
+
+    async fn teams(&self, _org: OrgId, _person: UserId) -> Result<Vec<TeamId>, Problem> {
+        Ok(self.1.clone())
+    }
 }
 
-fn rules(value: serde_json::Value) -> Arc<BudgetRules> {
+pub fn rules(value: serde_json::Value) -> Arc<BudgetRules> {
     Arc::new(serde_json::from_value(serde_json::json!({ "rules": value })).unwrap())
 }
 
-struct Kit {
-    db: TestDb,
-    clock: Arc<ManualClock>,
-    org: OrgId,
+pub struct Kit {
+    pub db: TestDb,
+    pub clock: Arc<ManualClock>,
+    pub org: OrgId,
 }
 
 impl Kit {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let db = TestDb::new().await;
         let clock = Arc::new(ManualClock::new("2026-11-29T12:00:00Z".parse::<DateTime<Utc>>().unwrap()));
         let org = organization(&db.app, clock.now()).await;
@@ -45,11 +52,11 @@ impl Kit {
     }
 
     /// Another process.
-    fn ledger(&self, rules: &Arc<BudgetRules>) -> Ledger {
-        Ledger::new(self.db.app.clone(), self.clock.clone(), Arc::new(Rules(rules.clone())))
+    pub fn ledger(&self, rules: &Arc<BudgetRules>) -> Ledger {
+        Ledger::new(self.db.app.clone(), self.clock.clone(), Arc::new(Rules(rules.clone(), Vec::new())))
     }
 
-    fn charge(&self, person: Option<UserId>) -> Charge {
+    pub fn charge(&self, person: Option<UserId>) -> Charge {
         Charge {
             org: self.org,
             person,
@@ -62,7 +69,7 @@ impl Kit {
     }
 
     /// Used and held tokens, cost and requests of a holder.
-    async fn counters(&self, holder: &str) -> ([i64; 3], [i64; 3]) {
+    pub async fn counters(&self, holder: &str) -> ([i64; 3], [i64; 3]) {
         let row: (i64, i64, i64, i64, i64, i64) = sqlx::query_as(
             "SELECT coalesce(sum(used_tokens), 0)::bigint, coalesce(sum(used_cost_micro_usd), 0)::bigint, \
              coalesce(sum(used_requests), 0)::bigint, coalesce(sum(held_tokens), 0)::bigint, \
@@ -78,7 +85,7 @@ impl Kit {
     }
 
     /// Outcome and tokens of every booking, in the order of admission.
-    async fn bookings(&self) -> Vec<(String, i64)> {
+    pub async fn bookings(&self) -> Vec<(String, i64)> {
         sqlx::query_as("SELECT outcome, input_tokens + output_tokens FROM app.usage_bookings WHERE org_id = $1 ORDER BY reservation_id")
             .bind(self.org)
             .fetch_all(&self.db.app)
@@ -116,7 +123,7 @@ async fn organization(pool: &PgPool, now: DateTime<Utc>) -> OrgId {
 
 fn one_request(tokens: u64) -> Estimate {
     let amounts = Amounts { tokens, cost_micro_usd: tokens, requests: 1 };
-    Estimate { needed: amounts, wanted: amounts, floor: used(1) }
+    Estimate { needed: amounts, wanted: amounts, floor: used(1), ..Estimate::default() }
 }
 
 fn used(tokens: u64) -> Consumption {
@@ -176,24 +183,82 @@ async fn work_without_limits_is_booked_under_everybody_it_belongs_to() {
 }
 
 #[tokio::test]
-async fn no_answer_of_a_provider_breaks_the_sums() {
+async fn no_answer_of_a_provider_breaks_the_sums_or_eats_a_budget() {
     let kit = Kit::new().await;
     let ledger = kit.ledger(&Arc::default());
-    let impossible = Consumption {
+    let all = Consumption {
         input_tokens: u64::MAX,
         output_tokens: u64::MAX,
         cost_micro_usd: u64::MAX,
         ..Consumption::default()
     };
+    // A prompt of 1,000 tokens and an answer of at most 500: far more than can be is not believed.
+    let amounts = Amounts { tokens: 1_500, cost_micro_usd: 3_000, requests: 1 };
+    let call = Estimate { needed: amounts, wanted: amounts, floor: used(1_000), ..Estimate::default() };
+    for outcome in [Outcome::Known(all), Outcome::Floor(all)] {
+        let hold = ledger.hold(&kit.charge(None), call).await.unwrap();
+        hold.progress(all, 0);
+        ledger.settle(hold, outcome).await;
+    }
+    let honest = ledger.hold(&kit.charge(None), call).await.unwrap();
+    let told = Consumption { input_tokens: 4_000, output_tokens: 900, cost_micro_usd: 7, ..Consumption::default() };
+    ledger.settle(honest, Outcome::Known(told)).await;
+    let absurd = 16 * 1_000 + 65_536 + 4 * 500 + 4_096;
+    assert_eq!(kit.bookings().await.iter().map(|one| one.1).collect::<Vec<_>>(), [absurd, absurd, 4_900]);
+    // Without a bound on the answer the columns have one.
     for _ in 0..20 {
         let hold = ledger.hold(&kit.charge(None), one_request(u64::MAX)).await.unwrap();
-        ledger.settle(hold, Outcome::Known(impossible)).await;
+        ledger.settle(hold, Outcome::Known(all)).await;
     }
     let (used, held) = kit.counters("org").await;
-    assert_eq!(used, [20 * 200_000_000_000, 20 * 100_000_000_000, 20]);
     assert_eq!(held, [0; 3]);
-    // far from the end of the column
-    assert!(used.iter().all(|sum| *sum < i64::MAX / 1_000_000));
+    assert!(used.iter().all(|sum| *sum < i64::MAX / 1_000_000), "{used:?}");
+}
+
+#[tokio::test]
+async fn what_is_believed_of_a_claim_costs_what_so_many_tokens_cost() {
+    let kit = Kit::new().await;
+    let ledger = kit.ledger(&Arc::default());
+    let pricing = Pricing { input: Some(10.0), output: Some(100.0), cached_input: None };
+    let price = Price::of(Some(&pricing));
+    let claim = |input, output| price.consumption(input, 0, output);
+    let (most_input, most_output) = (16 * 100 + 65_536, 4 * 500 + 4_096);
+    for (told, delivered, believed) in [
+        (claim(1_000_000_000_000, 1), 0, claim(most_input, 1)),
+        (claim(1_000_000, 1_000_000), 0, claim(most_input, most_output)),
+        (claim(u64::MAX, u64::MAX), 0, claim(most_input, most_output)),
+        // What has come by is no claim.
+        (claim(100, 900_000), 900_000, claim(100, 900_000)),
+    ] {
+        let hold = ledger.hold(&kit.charge(None), price.whole(100, 500, 1)).await.unwrap();
+        hold.progress(told, delivered);
+        let id = hold.id();
+        ledger.settle(hold, Outcome::Known(told)).await;
+        let booked: (i64, i64) = sqlx::query_as(
+            "SELECT input_tokens + output_tokens, cost_micro_usd FROM app.usage_bookings WHERE reservation_id = $1",
+        )
+        .bind(id)
+        .fetch_one(&kit.db.app)
+        .await
+        .unwrap();
+        let [input, output, cost] =
+            [believed.input_tokens, believed.output_tokens, believed.cost_micro_usd].map(|n| i64::try_from(n).unwrap());
+        assert_eq!(booked, (input + output, cost), "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_has_an_answer_is_not_refused_for_what_it_held() {
+    let kit = Kit::new().await;
+    let ledger = kit.ledger(&rules(serde_json::json!([{ "scope": "default", "period": "weekly", "maxTokens": 100 }])));
+    let charge = kit.charge(Some(UserId::new()));
+    let first = ledger.hold_among(8, &charge, one_request(60)).await.unwrap();
+    // The answer is complete, and its booking on the way.
+    let end = ledger.end(first, Outcome::Known(used(10)));
+    let (second, ()) = tokio::join!(ledger.hold_among(8, &charge, one_request(60)), async {
+        ledger.end_hold(end.hold.unwrap()).await;
+    });
+    second.unwrap();
 }
 
 #[tokio::test]
@@ -206,18 +271,68 @@ async fn a_limit_counts_what_runs_and_grants_what_is_left() {
     let some = Estimate { needed: Amounts { tokens: 10, ..Amounts::default() }, ..one_request(500) };
     let rest = ledger.hold(&charge, some).await.unwrap();
     assert_eq!(rest.granted().tokens, 40);
-    // Measured anew, a hold gives back what it held before; refused, it keeps nothing.
+    // Measured anew, a hold gives back what it held before; refused, it keeps that.
     ledger.settle(first, Outcome::Known(used(60))).await;
     let rest = ledger.resize(rest, &charge, one_request(40)).await.unwrap();
-    assert_eq!(
-        refused(ledger.resize(rest, &charge, one_request(41)).await.unwrap_err()),
-        (Kind::Tokens, Scope::Default, 60)
-    );
+    let (why, rest) = *ledger.resize(rest, &charge, one_request(41)).await.unwrap_err();
+    assert_eq!(refused(why), (Kind::Tokens, Scope::Default, 60));
+    assert_eq!((rest.granted().tokens, kit.open().await), (40, 1));
+    ledger.settle(rest, Outcome::Released).await;
     assert_eq!(kit.open().await, 0);
     // Another person has a limit of their own, and after the week everybody has all of it again.
     drop(ledger.hold(&kit.charge(Some(UserId::new())), one_request(100)).await.unwrap());
     kit.clock.set("2026-11-30T00:00:00Z".parse().unwrap());
     drop(ledger.hold(&charge, one_request(100)).await.unwrap());
+}
+
+#[tokio::test]
+async fn at_most_so_many_calls_of_a_person_and_of_a_key_run_in_all_processes_together() {
+    let kit = Kit::new().await;
+    let rules = rules(serde_json::json!([{ "scope": "org", "period": "monthly", "maxRequests": 9 }]));
+    let processes = [kit.ledger(&rules), kit.ledger(&rules)];
+    let (person, key) = (UserId::new(), ApiKeyId::new());
+    let charge =
+        |person, key| Charge { api_key: Some(key), source: source::DIRECT_API.into(), ..kit.charge(Some(person)) };
+    let mine = charge(person, key);
+    let all = join_all((0..40).map(|n| processes[n % 2].hold_among(8, &mine, one_request(1)))).await;
+    let mut held: Vec<Hold> = all.into_iter().filter_map(Result::ok).collect();
+    assert_eq!((held.len(), kit.open().await), (8, 8));
+    for (who, what) in [(charge(person, ApiKeyId::new()), "the person"), (charge(UserId::new(), key), "the key")] {
+        let refused = processes[0].hold_among(8, &who, one_request(1)).await;
+        assert!(matches!(refused, Err(HoldError::Crowded(8))), "{what} has eight");
+    }
+    // Their other work is not among them; nor does it hold up anybody else, whom the budget refuses by now.
+    processes[0]
+        .settle(processes[0].hold(&kit.charge(Some(person)), one_request(1)).await.unwrap(), Outcome::Released)
+        .await;
+    let other = charge(UserId::new(), ApiKeyId::new());
+    let ninth = processes[1].hold_among(8, &other, one_request(1)).await.unwrap();
+    let full = processes[1].hold_among(8, &other, one_request(1)).await.unwrap_err();
+    assert_eq!(refused(full), (Kind::Requests, Scope::Org, 9));
+    processes[1].settle(ninth, Outcome::Released).await;
+    // A process that is gone does not keep its calls running for as long as its holds.
+    held.drain(..).for_each(killed);
+    kit.clock.advance(Duration::from_secs(151));
+    assert_eq!(kit.open().await, 8);
+    drop(processes[0].hold_among(8, &mine, one_request(1)).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_call_that_ended_makes_room_before_it_is_booked() {
+    let kit = Kit::new().await;
+    let ledger = kit.ledger(&Arc::default());
+    let charge = Charge { source: source::DIRECT_API.into(), ..kit.charge(Some(UserId::new())) };
+    let mut held = join_all((0..8).map(|_| ledger.hold_among(8, &charge, one_request(1)))).await;
+    // Nothing can be booked meanwhile.
+    let mut locked = kit.db.app.begin().await.unwrap();
+    sqlx::query("LOCK TABLE app.usage_bookings IN EXCLUSIVE MODE").execute(&mut *locked).await.unwrap();
+    let ended = held.pop().unwrap().unwrap();
+    ended.progress(used(1), 0);
+    drop(ended);
+    held.push(ledger.hold_among(8, &charge, one_request(1)).await);
+    assert!(held.iter().all(Result::is_ok));
+    assert!(matches!(ledger.hold_among(8, &charge, one_request(1)).await, Err(HoldError::Crowded(8))));
+    locked.rollback().await.unwrap();
 }
 
 #[tokio::test]
@@ -228,7 +343,7 @@ async fn a_hold_whose_process_died_is_booked_once_by_what_it_had_told() {
     let charge = kit.charge(None);
     let told = lost.hold(&charge, one_request(400)).await.unwrap();
     let silent = lost.hold(&charge, one_request(400)).await.unwrap();
-    told.progress(used(25));
+    told.progress(used(25), 0);
     kit.clock.advance(Duration::from_secs(60));
     lost.keep().await.unwrap();
     kit.clock.advance(Duration::from_secs(299));
@@ -263,7 +378,7 @@ async fn dropped_work_is_booked_by_its_progress_or_given_back_when_it_never_bega
     let ledger = kit.ledger(&Arc::default());
     let charge = kit.charge(None);
     let hold = ledger.hold(&charge, one_request(9)).await.unwrap();
-    hold.progress(used(4));
+    hold.progress(used(4), 0);
     drop(hold);
     kit.until_open(0).await;
     assert_eq!(kit.bookings().await, [("floor".to_owned(), 4)]);
@@ -335,7 +450,8 @@ async fn play(steps: Vec<Step>) -> Result<(), TestCaseError> {
         if let Step::Hold { process, person, needed, wanted } = step {
             let (ledger, charge) = (processes[process].clone(), kit.charge(Some(people[person])));
             let amounts = |tokens| Amounts { tokens, cost_micro_usd: 0, requests: 1 };
-            let estimate = Estimate { needed: amounts(needed), wanted: amounts(wanted), floor: used(1) };
+            let estimate =
+                Estimate { needed: amounts(needed), wanted: amounts(wanted), floor: used(1), ..Estimate::default() };
             asking.push(tokio::spawn(async move {
                 let hold = ledger.hold(&charge, estimate).await;
                 hold.ok().map(|hold| (process, charge, hold))
@@ -351,7 +467,8 @@ async fn play(steps: Vec<Step>) -> Result<(), TestCaseError> {
             Step::Resize { pick, needed } => {
                 if let Some((process, charge, hold)) = take(pick) {
                     let again = processes[process].resize(hold, &charge, one_request(needed)).await;
-                    running.extend(again.ok().map(|hold| (process, charge, hold)));
+                    let hold = again.unwrap_or_else(|kept| kept.1);
+                    running.push((process, charge, hold));
                 }
             }
             Step::Settle { pick, part, outcome } => {
@@ -427,4 +544,103 @@ fn no_interleaving_over_spends_or_leaks() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let config = Config { cases: 16, max_shrink_iters: 64, failure_persistence: None, ..Config::default() };
     TestRunner::new(config).run(&steps(), |steps| runtime.block_on(play(steps))).unwrap();
+}
+
+#[tokio::test]
+async fn what_the_database_lost_of_a_hold_is_booked_all_the_same_and_once() {
+    let kit = Kit::new().await;
+    let rules = rules(serde_json::json!([{ "scope": "org", "period": "monthly", "maxRequests": 10 }]));
+    let (ledger, other) = (kit.ledger(&rules), kit.ledger(&rules));
+    let charge = kit.charge(Some(UserId::new()));
+    // A hold does not wait for the disk: a database that is cut off may come back without its last ones.
+    let cut_off = async || {
+        sqlx::query("DELETE FROM app.usage_holds").execute(&kit.db.app).await.unwrap();
+        sqlx::query("DELETE FROM app.usage_counters WHERE used_requests = 0").execute(&kit.db.app).await.unwrap();
+    };
+    let (booked, released) = (ledger.hold(&charge, one_request(7)).await, ledger.hold(&charge, one_request(7)).await);
+    cut_off().await;
+    ledger.settle(booked.unwrap(), Outcome::Known(used(5))).await;
+    ledger.settle(released.unwrap(), Outcome::Released).await;
+    assert_eq!(kit.bookings().await, [("reported".to_owned(), 5)]);
+    assert_eq!((kit.counters("org").await, kit.open().await), (([5, 5, 1], [0; 3]), 0));
+
+    // Not lost, but booked for its silence.
+    let silent = ledger.hold(&charge, one_request(7)).await.unwrap();
+    silent.progress(used(2), 0);
+    ledger.keep().await.unwrap();
+    kit.clock.advance(Duration::from_secs(600));
+    assert_eq!(other.sweep().await.unwrap(), 1);
+    ledger.settle(silent, Outcome::Known(used(300))).await;
+    assert_eq!(kit.bookings().await[1..], [("abandoned".to_owned(), 2)]);
+    assert_eq!(kit.counters("org").await, ([7, 7, 2], [0; 3]));
+}
+
+impl Kit {
+    /// A team of the organization with these people.
+    async fn team(&self, people: &[UserId]) -> TeamId {
+        let team = TeamId::new();
+        sqlx::query("INSERT INTO app.teams (org_id, id, name, name_key, created_at) VALUES ($1, $2, 'T', $3, now())")
+            .bind(self.org)
+            .bind(team)
+            .bind(team.to_string())
+            .execute(&self.db.app)
+            .await
+            .unwrap();
+        for person in people {
+            self.join(team, *person).await;
+        }
+        team
+    }
+
+    async fn join(&self, team: TeamId, person: UserId) {
+        let statements = [
+            "INSERT INTO app.users (id, email, name, created_at) SELECT $2, $2::text || '@example.test', 'P', now() WHERE $1::uuid IS NOT NULL AND $3::uuid IS NOT NULL",
+            "INSERT INTO app.memberships (org_id, user_id, role, created_at) SELECT $1, $2, 'member', now() WHERE $3::uuid IS NOT NULL",
+            "INSERT INTO app.team_members (org_id, user_id, team_id, created_at) VALUES ($1, $2, $3, now())",
+        ];
+        for statement in statements {
+            sqlx::query(statement).bind(self.org).bind(person).bind(team).execute(&self.db.app).await.unwrap();
+        }
+    }
+}
+
+/// Two at once through two processes; what a newcomer used counts from then on, and what a leaver used does not (BUD-3).
+#[tokio::test]
+async fn the_members_of_a_team_together_stay_within_its_limit() {
+    let kit = Kit::new().await;
+    let [ada, ben, eve] = [UserId::new(), UserId::new(), UserId::new()];
+    let team = kit.team(&[ada, ben]).await;
+    let rules = rules(serde_json::json!([
+        { "scope": "team", "scopeId": team, "period": "monthly", "maxTokens": 100 },
+    ]));
+    let process = || Ledger::new(kit.db.app.clone(), kit.clock.clone(), Arc::new(Rules(rules.clone(), vec![team])));
+    let (first, second) = (process(), process());
+    let (of_ada, of_ben) = (kit.charge(Some(ada)), kit.charge(Some(ben)));
+    let wanted = (0..20).map(|n| {
+        let (ledger, charge) = if n % 2 == 0 { (&first, &of_ada) } else { (&second, &of_ben) };
+        ledger.hold(charge, one_request(30))
+    });
+    let held: Vec<Hold> = join_all(wanted).await.into_iter().filter_map(Result::ok).collect();
+    assert_eq!(held.len(), 3);
+    for hold in held {
+        first.settle(hold, Outcome::Known(used(30))).await;
+    }
+    let error = first.hold(&of_ben, one_request(11)).await.err().unwrap();
+    assert_eq!(refused(error), (Kind::Tokens, Scope::Team, 90));
+    let shown = first.limits_of(kit.org, ada, "member").await.unwrap();
+    assert_eq!(shown.iter().map(|limit| limit.used).max(), Some(90), "all of the team");
+
+    // Who used 8 elsewhere joins, then somebody leaves.
+    let elsewhere = kit.ledger(&Arc::default());
+    let hold = elsewhere.hold(&kit.charge(Some(eve)), one_request(8)).await.unwrap();
+    elsewhere.settle(hold, Outcome::Known(used(8))).await;
+    kit.join(team, eve).await;
+    assert_eq!(refused(first.hold(&of_ada, one_request(3)).await.err().unwrap()).2, 98);
+    sqlx::query("DELETE FROM app.team_members WHERE org_id = $1 AND user_id = $2")
+        .bind(kit.org)
+        .bind(eve)
+        .execute(&kit.db.app)
+        .await
+        .unwrap();
+    first.hold(&of_ada, one_request(3)).await.unwrap();
 }

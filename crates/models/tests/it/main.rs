@@ -2,13 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests fail loudly")]
 
+mod allowance;
 mod available;
 mod catalogs;
 mod embedding;
+mod files;
+mod leases;
 mod ledger;
 mod providers;
 mod responses;
 mod rotation;
+mod statements;
+mod subscriptions;
 mod support;
 mod transcription;
 mod wire;

@@ -1,8 +1,10 @@
 use secrecy::SecretString;
+use serde_json::json;
+use tale_core::Actor;
 use tale_core::ids::{CredentialId, OrgId};
 use tale_core::net::HostPolicy;
 use tale_core::problem::Code;
-use tale_governance::policies::ModelRules;
+use tale_governance::policies::{Key, ModelRules};
 use tale_models::{
     ApiFormat, AuthMethod, CredentialChange, DiscoverRequest, EmbeddingConfig, ModelErrorCode, NewCredential,
     NewProvider, ProviderChange, ProviderKind,
@@ -325,7 +327,10 @@ async fn another_organization_s_providers_and_credentials_do_not_exist() {
         Code::CredentialNotFound
     );
     assert_eq!(models.delete_credential(other, actor, credential, 1).await.unwrap_err().code, Code::CredentialNotFound);
-    assert_eq!(models.test_provider(other, "p", None, None).await.unwrap_err().code, Code::ProviderUnknown);
+    assert_eq!(
+        models.test_provider(other, &Actor::System, "p", None, None).await.unwrap_err().code,
+        Code::ProviderUnknown
+    );
     assert_eq!(models.refresh_catalog(other, "p").await.unwrap_err().code, Code::ProviderUnknown);
     assert!(models.chat_models(other, &ModelRules::none()).await.unwrap().is_empty());
     assert!(models.embedding(other).await.unwrap().is_none());
@@ -356,6 +361,36 @@ async fn two_saves_at_once_never_both_win() {
 }
 
 #[tokio::test]
+async fn the_last_credential_takes_its_provider_along_when_that_is_asked_for() {
+    let room = Room::new().await;
+    let (models, org, actor) = (&room.models, room.org, &room.actor);
+    let add = async |slug: &str| {
+        let provider = new_provider(slug, "http://127.0.0.1:1/v1", vec![embedding_model("vec", 8)]);
+        models.create_provider(org, actor, provider).await.unwrap().credentials.remove(0)
+    };
+    let (alone, first) = (add("alone").await, add("pair").await);
+    assert!(matches!(models.delete_credential_and_provider(org, actor, alone.id, 1).await, Ok(Ok(true))));
+    assert_eq!(models.provider(org, "alone").await.unwrap_err().code, Code::ProviderUnknown);
+    let second = NewCredential {
+        name: "second".into(),
+        auth_method: AuthMethod::ApiKey,
+        api_key: Some(SecretString::from(KEY)),
+        secret_env: None,
+        endpoint: None,
+        model_allowlist: Vec::new(),
+        enabled: true,
+    };
+    let second = models.create_credential(org, actor, "pair", second).await.unwrap();
+    assert!(matches!(models.delete_credential_and_provider(org, actor, second.id, 1).await, Ok(Ok(false))));
+    // A provider that is needed stays and says why; the credential is gone all the same.
+    let rules = json!({ "enabled": true, "rules": [{ "scope": "default", "providerName": "pair", "modelId": "vec" }] });
+    room.policies.set(org, actor, Key::DefaultModels, rules, None).await.unwrap();
+    let kept = models.delete_credential_and_provider(org, actor, first.id, first.version).await.unwrap();
+    assert_eq!(kept.unwrap_err().code, Code::ProviderInUse);
+    assert!(models.provider(org, "pair").await.unwrap().credentials.is_empty());
+}
+
+#[tokio::test]
 async fn the_test_button_shows_the_reply_or_the_vendor_s_own_error() {
     let room = Room::new().await;
     let upstream = FakeUpstream::start().await;
@@ -363,7 +398,7 @@ async fn the_test_button_shows_the_reply_or_the_vendor_s_own_error() {
     let specs = vec![chat_model("fake-chat"), embedding_model("vec", 8)];
     models.create_provider(org, actor, new_provider("p", &upstream.openai_base(), specs)).await.unwrap();
     upstream.push(Reply::text("OK"));
-    let outcome = models.test_provider(org, "p", None, None).await.unwrap();
+    let outcome = models.test_provider(org, &Actor::System, "p", None, None).await.unwrap();
     assert_eq!((outcome.model.as_str(), outcome.result), ("fake-chat", Ok("OK".to_owned())));
     let request = upstream.chat_requests().pop().unwrap();
     assert_eq!(
@@ -371,15 +406,22 @@ async fn the_test_button_shows_the_reply_or_the_vendor_s_own_error() {
         (Some("Bearer sk-test-0123456789"), Some(64))
     );
     upstream.push(Reply::refusal(401, "invalid_api_key", "Your key is not welcome."));
-    let error = models.test_provider(org, "p", Some("fake-chat"), None).await.unwrap().result.unwrap_err();
+    let error =
+        models.test_provider(org, &Actor::System, "p", Some("fake-chat"), None).await.unwrap().result.unwrap_err();
     assert_eq!(
         (error.code, error.status, error.message.as_str()),
         (ModelErrorCode::AuthError, Some(401), "Your key is not welcome.")
     );
-    assert_eq!(models.test_provider(org, "p", Some("vec"), None).await.unwrap().result, Ok("8 dimensions".to_owned()));
-    assert_eq!(models.test_provider(org, "openai", None, None).await.unwrap_err().code, Code::CredentialNotFound);
     assert_eq!(
-        models.test_provider(org, "p", None, Some(CredentialId::new())).await.unwrap_err().code,
+        models.test_provider(org, &Actor::System, "p", Some("vec"), None).await.unwrap().result,
+        Ok("8 dimensions".to_owned())
+    );
+    assert_eq!(
+        models.test_provider(org, &Actor::System, "openai", None, None).await.unwrap_err().code,
+        Code::CredentialNotFound
+    );
+    assert_eq!(
+        models.test_provider(org, &Actor::System, "p", None, Some(CredentialId::new())).await.unwrap_err().code,
         Code::CredentialNotFound
     );
 }
@@ -414,13 +456,65 @@ async fn models_are_discovered_and_live_lists_survive_a_failed_refresh() {
     ]);
     assert_eq!(models.refresh_catalog(org, "live").await.unwrap(), 3);
     assert_eq!(models.chat_models(org, &ModelRules::none()).await.unwrap()[0].context_window, 1_000);
-    let base =
-        ProviderChange { version: 1, base_url: Some("http://127.0.0.1:9/v1".into()), ..ProviderChange::default() };
+    let base = ProviderChange {
+        version: 1,
+        base_url: Some("http://127.0.0.1:9/v1".into()),
+        api_key: Some("sk-another-key-1234".into()),
+        ..ProviderChange::default()
+    };
     models.change_provider(org, actor, "live", base).await.unwrap();
     assert_eq!(models.refresh_catalog(org, "live").await.unwrap_err().code, Code::ProviderUpstreamError);
     let view = models.provider(org, "live").await.unwrap();
     assert_eq!(view.provider.models.len(), 3);
     assert!(view.catalog.unwrap().error.unwrap().contains("Could not connect"));
+}
+
+#[tokio::test]
+async fn a_stored_key_never_follows_to_another_server() {
+    let room = Room::new().await;
+    let (models, org, actor) = (&room.models, room.org, &room.actor);
+    let (upstream, thief) = (FakeUpstream::start().await, FakeUpstream::start().await);
+    let new = new_provider("own", &upstream.openai_base(), vec![chat_model("fake-chat")]);
+    let first = models.create_provider(org, actor, new).await.unwrap().credentials.remove(0);
+    let away = |key: Option<&str>| ProviderChange {
+        version: 1,
+        base_url: Some(thief.openai_base()),
+        api_key: key.map(Into::into),
+        ..ProviderChange::default()
+    };
+    let refused = models.change_provider(org, actor, "own", away(None)).await.unwrap_err();
+    assert_eq!(refused.code, Code::CredentialSecretInvalid);
+    assert!(refused.message.contains(upstream.openai_base().split('/').nth(2).unwrap()), "{}", refused.message);
+    let endpoint = CredentialChange {
+        version: first.version,
+        endpoint: Some(Some(thief.openai_base())),
+        ..CredentialChange::default()
+    };
+    let refused = models.change_credential(org, actor, first.id, endpoint).await.unwrap_err();
+    assert_eq!(refused.code, Code::CredentialSecretInvalid);
+
+    // A second stored key would follow even when the first one is replaced.
+    let second = NewCredential {
+        name: "Second".into(),
+        auth_method: AuthMethod::ApiKey,
+        api_key: Some("sk-second-key-12345".into()),
+        secret_env: None,
+        endpoint: None,
+        model_allowlist: Vec::new(),
+        enabled: false,
+    };
+    let second = models.create_credential(org, actor, "own", second).await.unwrap();
+    let refused = models.change_provider(org, actor, "own", away(Some("sk-thief-12345678"))).await.unwrap_err();
+    assert!(refused.message.contains("“Second”"), "{}", refused.message);
+    models.delete_credential(org, actor, second.id, second.version).await.unwrap();
+    models.change_provider(org, actor, "own", away(Some("sk-thief-12345678"))).await.unwrap();
+    models.test_provider(org, &Actor::System, "own", None, None).await.unwrap().result.unwrap();
+    assert_eq!(thief.chat_requests()[0].key.as_deref(), Some("Bearer sk-thief-12345678"));
+
+    // Another path of the same server is no other server.
+    let path = format!("{}/", thief.openai_base());
+    let same = ProviderChange { version: 2, base_url: Some(path), ..ProviderChange::default() };
+    models.change_provider(org, actor, "own", same).await.unwrap();
 }
 
 #[tokio::test]
@@ -431,6 +525,6 @@ async fn an_endpoint_that_asks_for_no_key_is_called_without_one() {
         NewProvider { api_key: None, ..new_provider("ollama", &upstream.openai_base(), vec![chat_model("llama")]) };
     let view = room.models.create_provider(room.org, &room.actor, new).await.unwrap();
     assert_eq!(view.credentials[0].auth_method, AuthMethod::None);
-    room.models.test_provider(room.org, "ollama", None, None).await.unwrap().result.unwrap();
+    room.models.test_provider(room.org, &Actor::System, "ollama", None, None).await.unwrap().result.unwrap();
     assert_eq!(upstream.chat_requests()[0].key, None);
 }

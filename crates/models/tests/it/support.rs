@@ -14,6 +14,7 @@ use tale_governance::policies::Policies;
 use tale_models::{ApiFormat, ModelSpec, Models, ModelsConfig, NewProvider, Purpose, WireLimits};
 use tale_orgfiles::{AgeKeys, ConfigStore};
 use tale_testkit::{ManualClock, TestDb};
+use url::Url;
 
 pub const KEY: &str = "sk-test-0123456789";
 
@@ -24,7 +25,8 @@ pub struct Room {
     pub actor: Actor,
     pub clock: Arc<ManualClock>,
     pub policies: Policies,
-    /// Where the files of policies are.
+    pub files: ConfigStore,
+    /// Where the files of policies and providers are.
     pub folder: tempfile::TempDir,
 }
 
@@ -38,20 +40,21 @@ impl Room {
         let clock = Arc::new(ManualClock::new(Utc.timestamp_opt(1_700_000_000, 0).unwrap()));
         let folder = tempfile::tempdir().unwrap();
         let files = ConfigStore::new(folder.path(), AgeKeys::load(None, None).unwrap());
-        let policies = Policies::new(db.app.clone(), clock.clone(), files);
-        let models = Models::new(ModelsConfig {
-            pool: db.app.clone(),
-            clock: clock.clone(),
-            cipher: FieldCipher::from_hex(&"ab".repeat(32), None).unwrap(),
-            host_policy,
-            env: Arc::new(MapEnv::of([("TALE_PROVIDER_KEY_SET", " sk-from-env \n")])),
-            demo_base: demo_base.map(|base| base.parse().unwrap()),
-            limits: WireLimits::default(),
-            policies: policies.clone(),
-        })
-        .unwrap();
+        let policies = Policies::new(db.app.clone(), clock.clone(), files.clone());
+        let demo_base = demo_base.map(|base| base.parse().unwrap());
+        let models = service(&db.app, clock.clone(), (policies.clone(), files.clone()), (host_policy, demo_base));
         let org = organization(&db.app, "acme").await;
-        Self { db, models, org, actor: Actor::User { id: UserId::new() }, clock, policies, folder }
+        Self { db, models, org, actor: Actor::User { id: UserId::new() }, clock, policies, files, folder }
+    }
+
+    /// The service of another process.
+    pub fn again(&self) -> Models {
+        service(
+            &self.db.app,
+            self.clock.clone(),
+            (self.policies.clone(), self.files.clone()),
+            (HostPolicy::PrivateAllowed, None),
+        )
     }
 
     pub async fn audit(&self) -> Vec<(String, serde_json::Value)> {
@@ -61,6 +64,26 @@ impl Room {
             .await
             .unwrap()
     }
+}
+
+fn service(
+    pool: &PgPool,
+    clock: Arc<ManualClock>,
+    (policies, files): (Policies, ConfigStore),
+    (host_policy, demo_base): (HostPolicy, Option<Url>),
+) -> Models {
+    Models::new(ModelsConfig {
+        pool: pool.clone(),
+        clock,
+        cipher: FieldCipher::from_hex(&"ab".repeat(32), None).unwrap(),
+        host_policy,
+        env: Arc::new(MapEnv::of([("TALE_PROVIDER_KEY_SET", " sk-from-env \n")])),
+        demo_base,
+        limits: WireLimits::default(),
+        policies,
+        files,
+    })
+    .unwrap()
 }
 
 pub async fn organization(pool: &PgPool, slug: &str) -> OrgId {

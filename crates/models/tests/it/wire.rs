@@ -303,7 +303,8 @@ async fn nobody_listening_is_said_as_such() {
     let (_, error) = ask(&client, &target, &question()).await;
     let error = error.unwrap();
     assert_eq!(error.code, ModelErrorCode::ProviderUnreachable);
-    assert!(error.message.starts_with("Could not connect to 127.0.0.1"), "{}", error.message);
+    assert!(error.message.starts_with("Could not connect to the provider: "), "{}", error.message);
+    assert!(!error.message.contains("127.0.0.1"), "{}", error.message);
 }
 
 #[tokio::test]

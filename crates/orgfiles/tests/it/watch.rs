@@ -70,3 +70,23 @@ async fn who_hears_too_little_reads_everything_and_who_leaves_may_come_back() {
     write(root.path(), "acme/governance/budgets.yml", "");
     assert_eq!(next(&mut again).await, change("governance/budgets.yml", ChangeKind::Changed));
 }
+
+#[tokio::test]
+async fn a_link_out_of_the_folder_tells_nothing_of_where_it_leads() {
+    let (root, watch) = watched();
+    write(root.path(), "globex/governance/budgets.yml", "{}");
+    write(root.path(), "acme/..data/model-access.yml", "{}");
+    fs::create_dir_all(root.path().join("acme/governance")).unwrap();
+    std::os::unix::fs::symlink("../../globex", root.path().join("acme/governance/others")).unwrap();
+    std::os::unix::fs::symlink("../../globex/governance/budgets.yml", root.path().join("acme/governance/spend.yml"))
+        .unwrap();
+    std::os::unix::fs::symlink("../..data/model-access.yml", root.path().join("acme/governance/model-access.yml"))
+        .unwrap();
+    let mut changes = watch.listen("acme").await;
+    write(root.path(), "globex/governance/budgets.yml", "{\"enabled\": false}");
+    write(root.path(), "globex/governance/new.yml", "{}");
+    write(root.path(), "acme/..data/model-access.yml", "{\"enabled\": true}");
+    assert_eq!(next(&mut changes).await, change("governance/model-access.yml", ChangeKind::Changed));
+    write(root.path(), "acme/last.json", "{}");
+    assert_eq!(next(&mut changes).await, change("last.json", ChangeKind::Created));
+}

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use self::data_dir::DataDir;
 use crate::cli::DevOptions;
 use crate::configuration;
+use crate::gateway_tier::Listeners;
 use crate::platform::{self, Parts, StartError};
 use crate::reports::Browsers;
 use crate::signals;
@@ -89,6 +90,10 @@ async fn start(
         None
     };
     let settings = configuration::settle(&env, Role::All).map_err(StartError::Settings)?;
+    let gateway = match settings.gateway_ports {
+        Some(ports) => Some(Listeners::bind(Ipv4Addr::LOCALHOST.into(), ports).await?),
+        None => None,
+    };
     let parts = Parts {
         role: Role::All,
         env: Arc::new(env),
@@ -99,6 +104,7 @@ async fn start(
         private_database: extras.private_database,
         embedded_store: store.as_ref().map(|(store, _)| store.clone()),
         demo: extras.demo,
+        gateway,
         browsers: extras.browsers,
     };
     let result = platform::run(settings, parts, stop.clone()).await;

@@ -163,12 +163,12 @@ fn a_diff_compares_secrets_and_shows_none() {
 
 #[test]
 fn lists_and_explanations_answer_in_words_and_json() {
-    let list = tale(&["env", "list", "--section", "sandbox-egress", "--json"], &[]);
+    let list = tale(&["env", "list", "--section", "sandbox-devices", "--all", "--json"], &[]);
     let document = list.json();
     let variables = document["data"]["variables"].as_array().unwrap();
-    assert!(variables.iter().any(|var| var["name"] == "SANDBOX_EGRESS_IDLE_SECONDS" && var["use"] == "not-yet"));
+    assert!(variables.iter().any(|var| var["name"] == "SANDBOX_HUB_PORT" && var["use"] == "not-yet"));
     let text = tale(&["env", "list"], &[]);
-    assert!(text.out.contains("WORKER_CONCURRENCY") && !text.out.contains("SANDBOX_PORT"), "{}", text.out);
+    assert!(text.out.contains("WORKER_CONCURRENCY") && !text.out.contains("SANDBOX_HUB_PORT"), "{}", text.out);
     assert!(text.out.lines().all(|line| line.chars().count() <= 120));
 
     let show = tale(&["env", "show", "SITE_URL", "--lang", "de"], &[("SITE_URL", "https://tale.example.org")]);

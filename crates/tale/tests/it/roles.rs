@@ -95,6 +95,7 @@ impl Process {
             .env_clear()
             .env("SITE_URL", SITE)
             .env("PORT", port.to_string())
+            .envs(pairs.contains(&("ROLE", "llm-gateway".to_owned())).then(|| ("LLM_GATEWAY_PORT", port.to_string())))
             .envs(pairs.iter().map(|(name, value)| (*name, value.as_str())))
             .stdout(Stdio::piped())
             .stderr(File::create(log).unwrap())
@@ -116,8 +117,17 @@ impl Process {
     }
 
     pub(crate) fn signal(&self) {
+        self.send(rustix::process::Signal::TERM);
+    }
+
+    /// As power that is cut.
+    pub(crate) fn kill(&self) {
+        self.send(rustix::process::Signal::KILL);
+    }
+
+    fn send(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
     }
 
     pub(crate) async fn code(&mut self) -> Option<i32> {
@@ -146,7 +156,7 @@ pub(crate) fn client() -> reqwest::Client {
 pub(crate) struct Browser {
     client: reqwest::Client,
     cookie: String,
-    org: String,
+    pub(crate) org: String,
     pub(crate) key: String,
 }
 
@@ -226,7 +236,7 @@ impl Browser {
         assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
     }
 
-    async fn connect_model(&self, process: &Process, upstream: &FakeUpstream) {
+    pub(crate) async fn connect_model(&self, process: &Process, upstream: &FakeUpstream) {
         let provider = json!({
             "name": "local", "displayName": "Local", "apiFormat": "openai", "baseUrl": upstream.openai_base(), "apiKey": "sk-local-0123456789",
             "models": [{ "id": "fake-chat", "contextWindow": 32000, "maxOutputTokens": 2000, "purposes": ["chat"], "capabilities": { "tools": false, "vision": false, "reasoning": false } }],

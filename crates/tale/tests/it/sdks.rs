@@ -1,4 +1,4 @@
-//! The vendors' own client libraries against the real program and scripted providers.
+//! The vendors' own client libraries, and a checker of SCIM servers, against the real program and scripted providers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -100,4 +100,21 @@ async fn the_vendors_libraries_work_with_address_key_and_model_changed_only() {
     run(python, "anthropic_python.py", libraries.clone(), &api, &ada.key).await;
     let node = cache().join("node/24.19.0/bin/node");
     run(node, "openai_node.mjs", libraries, &api, &ada.key).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_checker_of_scim_servers_finds_nothing() {
+    let libraries = cache().join("sdks");
+    let (python, site) = (libraries.join("python/bin/python"), libraries.join("python/lib"));
+    let checker = std::fs::read_dir(site).ok().into_iter().flatten().flatten();
+    if !checker.map(|version| version.path().join("site-packages/scim2_tester")).any(|folder| folder.exists()) {
+        eprintln!("skipped: scripts/setup test has not fetched scim2-tester, which needs Python 3.11");
+        return;
+    }
+    let deployment = Deployment::new().await;
+    let api = deployment.backend("api", "api", &[]);
+    let ada = Browser::owner(&api).await;
+    ada.put(&api, "/api/app/provisioning", json!({ "enabled": true })).await;
+    let token = ada.post(&api, "/api/app/provisioning/token", json!({})).await["token"].take();
+    run(python, "scim_tester.py", libraries, &api, token.as_str().unwrap()).await;
 }

@@ -173,6 +173,7 @@ impl FakeUpstream {
             .route("/v1/chat/completions", post(chat_completions))
             .route("/v1/responses", post(responses_api))
             .route("/v1/messages", post(messages))
+            .route("/v1/messages/count_tokens", post(count_tokens))
             .route("/v1/embeddings", post(embeddings))
             .route("/v1/audio/transcriptions", post(transcriptions::answer_recording))
             .route("/v1/models", get(models))
@@ -334,6 +335,12 @@ async fn responses_api(State(shared): State<Arc<Shared>>, uri: Uri, headers: Hea
 async fn messages(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let request = receive(&shared, &uri, headers, &body);
     chat(shared, &request, wire::Format::Anthropic).await
+}
+
+/// Every prompt has 42 tokens.
+async fn count_tokens(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    receive(&shared, &uri, headers, &body);
+    response(200, "application/json", Body::from(json!({ "input_tokens": 42 }).to_string()))
 }
 
 async fn chat(shared: Arc<Shared>, request: &ReceivedRequest, format: wire::Format) -> Response {

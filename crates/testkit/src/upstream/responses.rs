@@ -18,6 +18,16 @@ pub(super) struct Writer {
     finish: Option<&'static str>,
 }
 
+/// The response that these steps are.
+pub(super) fn document(steps: &[Step], model: &Value) -> Value {
+    let (mut writer, mut events) = (Writer::default(), String::new());
+    steps.iter().for_each(|step| writer.write(step, &mut events));
+    let last = events.lines().rev().find_map(|line| line.strip_prefix("data: ")).unwrap_or("null");
+    let mut response = serde_json::from_str::<Value>(last).unwrap_or_default()["response"].take();
+    response["model"] = model.clone();
+    response
+}
+
 impl Writer {
     pub(super) fn write(&mut self, step: &Step, out: &mut String) {
         if !self.begun {

@@ -57,6 +57,6 @@ pub(super) fn document(format: Format, steps: &[Step], model: &Value) -> Option<
                 "usage": { "input_tokens": usage.0, "output_tokens": usage.1 },
             }))
         }
-        Format::Responses => None,
+        Format::Responses => Some(super::responses::document(steps, model)),
     }
 }

@@ -6,13 +6,20 @@ use tale_testkit::TestDb;
 
 /// Tables of the deployment as a whole, with the reason.
 const WITHOUT_ORGANIZATION: &[&str] = &[
-    "app.api_keys",                      // of a person, valid in every organization of theirs
+    "app.audit_sealing",                 // how far all of them are sealed
+    "app.backup_codes",                  // of a person
+    "app.gateway_settings",              // of the deployment
+    "app.known_devices",                 // of a person
     "app.job_schedules",                 // recurring jobs of the deployment
     "app.login_attempts",                // before anybody is signed in
     "app.organizations",                 // the organization itself
+    "app.passkeys",                      // of a person
+    "app.pending_sign_ins",              // before anybody is signed in
     "app.schema_floor",                  // bookkeeping
     "app.schema_migrations",             // bookkeeping
     "app.sessions",                      // of a person
+    "app.spent_challenges",              // before anybody is signed in
+    "app.totp_secrets",                  // of a person
     "app.users",                         // a person belongs to several organizations
     "private_knowledge.corpus_settings", // of the database
     "private_knowledge.schema_floor",

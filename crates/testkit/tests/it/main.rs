@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
 
+mod asvs;
 mod catalog;
 mod database;
 mod workspace;

@@ -120,7 +120,8 @@ impl Decoder {
             return Ok(());
         }
         if data == "[DONE]" {
-            return self.end(out);
+            // How the other format ends its streams; of this one something has come before.
+            return if self.finish.is_some() || self.blocks > 0 { self.end(out) } else { Err(foreign()) };
         }
         let event: Event = serde_json::from_str(data).map_err(|_| malformed(data))?;
         match event.kind.as_str() {
@@ -168,6 +169,9 @@ impl Decoder {
                 let value = parsed(data)?;
                 if value.get("error").is_some_and(|error| !error.is_null()) {
                     return Err(classify::from_value(None, &value));
+                }
+                if value.get("choices").is_some() {
+                    return Err(foreign());
                 }
             }
         }
@@ -324,6 +328,14 @@ fn parsed(data: &str) -> Result<Value, ModelError> {
     serde_json::from_str(data).map_err(|_| malformed(data))
 }
 
+/// The words of another format.
+fn foreign() -> ModelError {
+    ModelError::new(
+        ModelErrorCode::ProviderError,
+        "The provider does not answer in the Anthropic format. Check the provider's API format and base URL.",
+    )
+}
+
 fn malformed(data: &str) -> ModelError {
     let start: String = data.chars().take(200).collect();
     ModelError::new(
@@ -347,6 +359,17 @@ mod tests {
             decoder.data(&event.to_string(), &mut allowance, &mut out)?;
         }
         Ok(out.into())
+    }
+
+    #[test]
+    fn the_stream_of_the_other_format_is_no_answer() {
+        let chunk = json!({ "id": "c", "choices": [{ "index": 0, "delta": { "content": "abc" } }] }).to_string();
+        for data in [chunk.as_str(), "[DONE]"] {
+            let mut decoder = Decoder::default();
+            let mut allowance = Allowance::new(&WireLimits::default());
+            let error = decoder.data(data, &mut allowance, &mut VecDeque::new()).unwrap_err();
+            assert!(error.message.contains("Anthropic format"), "{}", error.message);
+        }
     }
 
     #[test]

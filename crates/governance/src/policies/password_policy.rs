@@ -1,0 +1,51 @@
+//! What new passwords must be (spec 30, 3.2).
+
+use serde::{Deserialize, Serialize};
+use tale_core::problem::Issue;
+
+use super::Policy;
+
+/// The policy `password_policy`. It counts when a password is made or changed, never for those that exist. The
+/// identity room reads it, for all organizations of a person together.
+#[allow(clippy::struct_excessive_bools, reason = "four independent requirements, as they are stored")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct PasswordRules {
+    /// Fewest characters, 6 to 128.
+    pub min_length: u16,
+    /// An upper-case letter.
+    pub require_upper: bool,
+    /// A lower-case letter.
+    pub require_lower: bool,
+    /// A digit.
+    pub require_digit: bool,
+    /// A character that is neither letter, digit nor white space.
+    pub require_special: bool,
+}
+
+impl Default for PasswordRules {
+    fn default() -> Self {
+        Self { min_length: 12, require_upper: true, require_lower: true, require_digit: true, require_special: true }
+    }
+}
+
+impl Policy for PasswordRules {
+    fn check(&self) -> Vec<Issue> {
+        let fits = (6..=128).contains(&self.min_length);
+        (!fits).then(|| Issue::new("minLength", "must be a whole number from 6 to 128")).into_iter().collect()
+    }
+}
+
+impl PasswordRules {
+    /// What satisfies both (PWD-2).
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            min_length: self.min_length.max(other.min_length),
+            require_upper: self.require_upper || other.require_upper,
+            require_lower: self.require_lower || other.require_lower,
+            require_digit: self.require_digit || other.require_digit,
+            require_special: self.require_special || other.require_special,
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Sign-in at an organization's identity provider: its settings, and the way there and back.
+
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tale_core::Problem;
+use tale_identity::sso::{self, ConnectionForm, FLOW_LIFETIME, Refused, Returned, SsoEntry};
+use tale_identity::{Capability, Role};
+use url::Url;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::auth::{Visitor, cookie_of, session_cookie};
+use super::trusted_headers::{AssertableRole, lead_to, local_path};
+use crate::body::Body;
+use crate::caller::{Member, cookie_name, session_token};
+use crate::origin::{RequestOrigin, request_origin};
+use crate::problem::HttpProblem;
+use crate::query::Query;
+use crate::state::App;
+
+/// The cookie of a sign-in under way.
+const FLOW_COOKIE: &str = "tale_sso";
+/// Where providers send browsers back.
+const CALLBACK: &str = "/api/sso/callback";
+
+/// How the provider speaks: OpenID Connect, in general or as Microsoft Entra ID does.
+#[derive(Serialize, Deserialize, ToSchema, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum SsoProtocol {
+    Oidc,
+    Entra,
+}
+
+/// Where the provider says what: paths of claims, with dots into nested ones.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct SsoClaims {
+    email: String,
+    name: String,
+    groups: String,
+    roles: String,
+}
+
+/// People in whose claim the value stands have the role.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct SsoRule {
+    /// `groups`, `roles`, or the path of any claim.
+    claim: String,
+    value: String,
+    #[schema(value_type = AssertableRole)]
+    role: Role,
+}
+
+/// What the provider is, and what is made of its answers.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SsoConfig {
+    protocol: SsoProtocol,
+    /// The issuer, below which the discovery document is.
+    issuer: String,
+    client_id: String,
+    /// At most 30; `openid` is added.
+    scopes: Vec<String>,
+    claims: SsoClaims,
+    /// Whether the rules decide about roles, at each sign-in.
+    auto_assign: bool,
+    /// At most 100; the first that matches counts.
+    rules: Vec<SsoRule>,
+    /// Whether people are put into the teams that their groups are called.
+    team_sync: bool,
+    /// Groups that have nothing to do with teams, at most 200.
+    excluded_groups: Vec<String>,
+}
+
+/// An organization's connection with its identity provider.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SsoConnection {
+    #[schema(format = Uuid)]
+    id: String,
+    display_name: String,
+    enabled: bool,
+    #[schema(value_type = AssertableRole)]
+    default_role: Role,
+    domains: Vec<String>,
+    /// Whether a client secret is stored.
+    has_secret: bool,
+    /// `null` when what is stored cannot be read.
+    #[schema(required)]
+    config: Option<SsoConfig>,
+}
+
+/// The connection, and what to register at the provider.
+#[derive(Serialize, ToSchema)]
+struct SsoSettings {
+    /// `null` when there is none.
+    #[schema(required)]
+    connection: Option<SsoConnection>,
+    /// The redirect addresses, one for each address of this Tale.
+    callbacks: Vec<String>,
+}
+
+/// A connection to save or to test.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SsoForm {
+    /// Shown in the sign-in page, to everybody.
+    display_name: String,
+    /// Whether people sign in with it.
+    enabled: bool,
+    /// What people are whom no rule matches.
+    #[schema(value_type = AssertableRole)]
+    default_role: Role,
+    /// Whose addresses sign in with it, at most 50; none = all.
+    domains: Vec<String>,
+    config: SsoConfig,
+    /// Absent: the one that is stored; empty: there is none.
+    client_secret: Option<String>,
+}
+
+/// A step of a test.
+#[derive(Serialize, ToSchema)]
+struct SsoStep {
+    ok: bool,
+    /// What is wrong, in English; `null` when nothing is.
+    #[schema(required)]
+    detail: Option<String>,
+}
+
+/// How far a test came.
+#[derive(Serialize, ToSchema)]
+struct SsoTest {
+    /// The discovery document.
+    discovery: SsoStep,
+    /// The keys; `null` when not tried.
+    #[schema(required)]
+    keys: Option<SsoStep>,
+    /// The client id and its secret; `null` when not tried.
+    #[schema(required)]
+    credentials: Option<SsoStep>,
+}
+
+/// A connection in the sign-in page.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SsoChoice {
+    #[schema(format = Uuid)]
+    id: String,
+    display_name: String,
+}
+
+/// The connections to choose from.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SsoOffer {
+    /// By name.
+    connections: Vec<SsoChoice>,
+    /// Whether there are others, which are found by an address.
+    by_address: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    email: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Start {
+    connection: String,
+    next: Option<String>,
+}
+
+/// What a provider appends to the callback. It may say more, which is ignored.
+#[derive(Deserialize)]
+struct Answer {
+    state: Option<String>,
+    code: Option<String>,
+    iss: Option<String>,
+    error: Option<String>,
+    error_description: Option<String>,
+}
+
+/// The cookie of a sign-in under way.
+struct UnderWay(Option<String>);
+
+impl FromRequestParts<App> for UnderWay {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        let origin = request_origin(&app.site, &parts.headers, &parts.extensions);
+        let name = cookie_name(&app.site, origin, FLOW_COOKIE);
+        Ok(Self(session_token(&parts.headers, &name).map(str::to_owned)))
+    }
+}
+
+impl From<sso::Config> for SsoConfig {
+    fn from(config: sso::Config) -> Self {
+        Self {
+            protocol: match config.protocol {
+                sso::Protocol::Oidc => SsoProtocol::Oidc,
+                sso::Protocol::Entra => SsoProtocol::Entra,
+            },
+            issuer: config.issuer,
+            client_id: config.client_id,
+            scopes: config.scopes,
+            claims: SsoClaims {
+                email: config.claims.email,
+                name: config.claims.name,
+                groups: config.claims.groups,
+                roles: config.claims.roles,
+            },
+            auto_assign: config.auto_assign,
+            rules: config
+                .rules
+                .into_iter()
+                .map(|rule| SsoRule { claim: rule.claim, value: rule.value, role: rule.role })
+                .collect(),
+            team_sync: config.team_sync,
+            excluded_groups: config.excluded_groups,
+        }
+    }
+}
+
+impl From<SsoForm> for ConnectionForm {
+    fn from(form: SsoForm) -> Self {
+        let config = form.config;
+        Self {
+            display_name: form.display_name,
+            enabled: form.enabled,
+            default_role: form.default_role,
+            domains: form.domains,
+            client_secret: form.client_secret,
+            config: sso::Config {
+                protocol: match config.protocol {
+                    SsoProtocol::Oidc => sso::Protocol::Oidc,
+                    SsoProtocol::Entra => sso::Protocol::Entra,
+                },
+                issuer: config.issuer,
+                client_id: config.client_id,
+                scopes: config.scopes,
+                claims: sso::ClaimPaths {
+                    email: config.claims.email,
+                    name: config.claims.name,
+                    groups: config.claims.groups,
+                    roles: config.claims.roles,
+                },
+                auto_assign: config.auto_assign,
+                rules: config
+                    .rules
+                    .into_iter()
+                    .map(|rule| sso::Rule { claim: rule.claim, value: rule.value, role: rule.role })
+                    .collect(),
+                team_sync: config.team_sync,
+                excluded_groups: config.excluded_groups,
+            },
+        }
+    }
+}
+
+/// The routes of this module.
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(read, save, remove))
+        .routes(routes!(test))
+        .routes(routes!(offer))
+        .routes(routes!(start))
+        .routes(routes!(callback))
+        // Where earlier installations registered it.
+        .route("/http_api/api/sso/callback", axum::routing::get(callback))
+}
+
+fn callback_at(app: &App, origin: &Url) -> String {
+    format!("{}{}", origin.origin().ascii_serialization(), app.site.path(CALLBACK))
+}
+
+/// The connection and the redirect addresses to register at the provider.
+#[utoipa::path(get, path = "/api/app/sso", tag = "sso", params(("orgId" = Option<String>, Query)), responses((status = 200, body = SsoSettings)), operation_id = "read_sso")]
+async fn read(State(app): State<App>, Member(caller): Member) -> Result<Json<SsoSettings>, HttpProblem> {
+    let connection = app.identity.sso_connection(&caller).await?.map(|found| SsoConnection {
+        id: found.id.to_string(),
+        display_name: found.display_name,
+        enabled: found.enabled,
+        default_role: found.default_role,
+        domains: found.domains,
+        has_secret: found.has_secret,
+        config: found.config.map(SsoConfig::from),
+    });
+    let origins = std::iter::once(&app.site.url).chain(&app.site.additional);
+    let callbacks = origins.map(|origin| callback_at(&app, origin)).collect();
+    Ok(Json(SsoSettings { connection, callbacks }))
+}
+
+/// Saves the connection. Another provider or client needs its secret again.
+#[utoipa::path(put, path = "/api/app/sso", tag = "sso", params(("orgId" = Option<String>, Query)), request_body = SsoForm, responses((status = 204)), operation_id = "save_sso")]
+async fn save(State(app): State<App>, Member(caller): Member, body: Body<SsoForm>) -> Result<StatusCode, HttpProblem> {
+    caller.require(Capability::SignInManage)?;
+    app.identity.save_sso_connection(&caller, body.read()?.into()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Removes the connection with its secret. Sessions that began with it go on.
+#[utoipa::path(delete, path = "/api/app/sso", tag = "sso", params(("orgId" = Option<String>, Query)), responses((status = 204)), operation_id = "remove_sso")]
+async fn remove(State(app): State<App>, Member(caller): Member) -> Result<StatusCode, HttpProblem> {
+    app.identity.remove_sso_connection(&caller).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Tries a connection without saving it: its discovery document, its keys and its credentials.
+#[utoipa::path(post, path = "/api/app/sso/test", tag = "sso", params(("orgId" = Option<String>, Query)), request_body = SsoForm, responses((status = 200, body = SsoTest)), operation_id = "test_sso")]
+async fn test(
+    State(app): State<App>,
+    Member(caller): Member,
+    RequestOrigin(origin): RequestOrigin,
+    body: Body<SsoForm>,
+) -> Result<Json<SsoTest>, HttpProblem> {
+    caller.require(Capability::SignInManage)?;
+    let form = body.read()?.into();
+    let tested = app.identity.test_sso_connection(&caller, form, &callback_at(&app, &origin)).await?;
+    let step = |done: Result<(), String>| SsoStep { ok: done.is_ok(), detail: done.err() };
+    Ok(Json(SsoTest {
+        discovery: step(tested.discovery),
+        keys: tested.keys.map(step),
+        credentials: tested.credentials.map(step),
+    }))
+}
+
+/// The connections that the sign-in page offers: those of the domain of `email`, without one those for any
+/// address.
+#[utoipa::path(get, path = "/api/sso/connections", tag = "sso", params(("email" = Option<String>, Query)), responses((status = 200, body = SsoOffer)), operation_id = "sso_connections")]
+async fn offer(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Json<SsoOffer>, HttpProblem> {
+    let found = app.identity.sso_offer(asked.email.as_deref()).await?;
+    let connections = found
+        .connections
+        .into_iter()
+        .map(|one| SsoChoice { id: one.id.to_string(), display_name: one.display_name })
+        .collect();
+    Ok(Json(SsoOffer { connections, by_address: found.by_address }))
+}
+
+/// Sends the browser to the provider of a connection. For page loads, not for programs.
+#[utoipa::path(get, path = "/api/sso/start", tag = "sso", params(("connection" = String, Query), ("next" = Option<String>, Query)), responses((status = 303, description = "To the provider, or to the sign-in page with what is wrong")), operation_id = "sso_start")]
+async fn start(
+    State(app): State<App>,
+    Visitor(device): Visitor,
+    RequestOrigin(origin): RequestOrigin,
+    Query(asked): Query<Start>,
+) -> Result<Response, HttpProblem> {
+    if app.limits.sso.take(device.client.network()).is_err() {
+        return Ok(lead_to(&back(&app, "too_many", None, "later")));
+    }
+    let Ok(connection) = asked.connection.parse() else { return Ok(refused(&app, &Refused::SwitchedOff)) };
+    let next = asked.next.as_deref().and_then(|text| local_path(&app.site, text));
+    match app.identity.begin_sso(connection, &callback_at(&app, &origin), next.as_deref()).await? {
+        Ok(begun) => {
+            let cookie = flow_cookie(&app, &origin, &begun.cookie, FLOW_LIFETIME.as_secs())?;
+            Ok((AppendHeaders([(header::SET_COOKIE, cookie)]), lead_to(begun.location.as_str())).into_response())
+        }
+        Err(reason) => Ok(refused(&app, &reason)),
+    }
+}
+
+/// Where the provider sends the browser back. Leads on with a session, or to the sign-in page with what is
+/// wrong.
+#[utoipa::path(get, path = "/api/sso/callback", tag = "sso", responses((status = 303, description = "To the page that was asked for with a session, or to the sign-in page")), operation_id = "sso_callback")]
+async fn callback(
+    State(app): State<App>,
+    Visitor(device): Visitor,
+    RequestOrigin(origin): RequestOrigin,
+    UnderWay(cookie): UnderWay,
+    axum::extract::Query(answer): axum::extract::Query<Answer>,
+) -> Result<Response, HttpProblem> {
+    if app.limits.sso.take(device.client.network()).is_err() {
+        return Ok(lead_to(&back(&app, "too_many", None, "later")));
+    }
+    let returned = Returned {
+        state: answer.state,
+        code: answer.code,
+        iss: answer.iss,
+        error: answer.error,
+        error_description: answer.error_description,
+    };
+    match app.identity.finish_sso(cookie.as_deref(), &returned, &device).await? {
+        SsoEntry::SignedIn { session, next } => {
+            let next = next.unwrap_or_else(|| app.site.path("/dashboard"));
+            let cookies = [
+                (header::SET_COOKIE, session_cookie(&app, &origin, &session)?),
+                (header::SET_COOKIE, flow_cookie(&app, &origin, "", 0)?),
+            ];
+            Ok((AppendHeaders(cookies), lead_to(&next)).into_response())
+        }
+        SsoEntry::Refused(reason) => Ok(refused(&app, &reason)),
+    }
+}
+
+fn flow_cookie(app: &App, origin: &Url, value: &str, seconds: u64) -> Result<HeaderValue, Problem> {
+    cookie_of(&app.site, origin, &cookie_name(&app.site, origin, FLOW_COOKIE), value, Some(seconds))
+}
+
+fn refused(app: &App, reason: &Refused) -> Response {
+    let code = match reason {
+        Refused::ByProvider(code) => Some(code.as_str()),
+        _ => None,
+    };
+    lead_to(&back(app, reason.key(), code, reason.recovery()))
+}
+
+/// The sign-in page with what is wrong and what to do (SSO-12).
+fn back(app: &App, error: &str, code: Option<&str>, recovery: &str) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("error", error);
+    if let Some(code) = code {
+        query.append_pair("error_code", code);
+    }
+    query.append_pair("recovery", recovery);
+    format!("{}?{}", app.site.path("/log-in"), query.finish())
+}

@@ -1,0 +1,334 @@
+//! Enterprise SSO: people of an organization sign in at its identity provider (SSO-1…23).
+//!
+//! An organization has one connection. Whoever runs its provider can sign in as any of its members, so such a session
+//! opens that organization only, unless the account is the provider's own: it has no password and belongs nowhere else.
+
+mod claims;
+mod config;
+mod flow;
+mod jws;
+mod provider;
+pub mod rotation;
+mod seat;
+mod teams;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use tale_core::ids::{OrgId, SsoConnectionId};
+use tale_core::{Code, Problem};
+use tale_db::hints::Topic;
+
+pub use config::{ClaimPaths, Config, ConnectionForm, Protocol, Rule};
+pub use flow::{Begun, FLOW_LIFETIME, Refused, Returned, SsoEntry};
+pub(crate) use provider::Providers;
+
+use crate::caller::Caller;
+use crate::fields;
+use crate::permissions::{Capability, Role};
+use crate::service::Identity;
+use crate::store;
+use crate::store::sso::ConnectionRow;
+use crate::trail::{self, Change};
+use provider::{Discovery, Exchange, ProviderError};
+
+/// Most connections that the sign-in page lists.
+const MAX_OFFERED: i64 = 100;
+/// The code of a test: none that a provider gave.
+const TEST_CODE: &str = "tale-connection-test";
+
+/// An organization's connection, as its admins see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// The connection.
+    pub id: SsoConnectionId,
+    /// Its name in the sign-in page.
+    pub display_name: String,
+    /// Whether people sign in with it.
+    pub enabled: bool,
+    /// What people are whom no rule matches.
+    pub default_role: Role,
+    /// Whose addresses sign in with it; none = all.
+    pub domains: Vec<String>,
+    /// The rest; `None`: what is stored cannot be read.
+    pub config: Option<Config>,
+    /// Whether a client secret is stored.
+    pub has_secret: bool,
+}
+
+/// A connection in the sign-in page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offered {
+    /// The connection.
+    pub id: SsoConnectionId,
+    /// Its name.
+    pub display_name: String,
+}
+
+/// The connections that somebody can choose from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// By name.
+    pub connections: Vec<Offered>,
+    /// Whether there are connections that are found by an address only.
+    pub by_address: bool,
+}
+
+/// How far the test of a connection came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tested {
+    /// What the issuer says about itself can be used.
+    pub discovery: Result<(), String>,
+    /// Its keys can be used; not tried without the former.
+    pub keys: Option<Result<(), String>>,
+    /// It takes the client's secret; not tried without the first.
+    pub credentials: Option<Result<(), String>>,
+}
+
+fn secret_context(org: OrgId) -> String {
+    format!("sso_connections.secret:{org}")
+}
+
+fn unreadable() -> Problem {
+    Problem::new(
+        Code::SsoConfigUnreadable,
+        "The stored connection cannot be read, and is not overwritten: it is damaged, or was encrypted with another key. Restore the key, or remove the connection and set it up again.",
+    )
+}
+
+/// What is stored, opened.
+struct Opened {
+    row: ConnectionRow,
+    config: Config,
+    secret: Option<SecretString>,
+}
+
+impl Identity {
+    fn open(&self, row: ConnectionRow) -> Result<Opened, Problem> {
+        let config = Config::deserialize(&row.config).map_err(|_| unreadable())?;
+        let open = |sealed: &String| self.0.cipher.open(&secret_context(row.org_id), sealed);
+        let secret = row.secret.as_ref().map(open).transpose().map_err(|_| unreadable())?;
+        Ok(Opened { row, config, secret: secret.map(SecretString::from) })
+    }
+
+    async fn stored(&self, conn: &mut PgConnection, org: OrgId) -> Result<Option<Opened>, Problem> {
+        store::sso::of_org(conn, org).await?.map(|row| self.open(row)).transpose()
+    }
+
+    /// The organization's connection.
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right.
+    pub async fn sso_connection(&self, caller: &Caller) -> Result<Option<Connection>, Problem> {
+        caller.require(Capability::SignInManage)?;
+        let mut conn = self.0.db.acquire().await?;
+        let Some(row) = store::sso::of_org(&mut conn, caller.org).await? else { return Ok(None) };
+        let config = self.open(row.clone()).ok().map(|opened| opened.config);
+        Ok(Some(Connection {
+            id: row.id,
+            display_name: row.display_name,
+            enabled: row.enabled,
+            default_role: row.default_role,
+            domains: row.domains,
+            has_secret: row.secret.is_some(),
+            config,
+        }))
+    }
+
+    /// Saves the organization's connection. Sign-ins under way end when it is another provider or client.
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right, `INVALID_BODY`, `INVALID_URL`, `PRIVATE_HOST_BLOCKED`,
+    /// `sso_config_unreadable` when what is stored cannot be read.
+    pub async fn save_sso_connection(&self, caller: &Caller, form: ConnectionForm) -> Result<(), Problem> {
+        caller.require(Capability::SignInManage)?;
+        let form = form.judged(self.0.providers.policy())?;
+        let mut tx = self.begin().await?;
+        store::members::lock(&mut tx, caller.org).await?;
+        let before = self.stored(&mut tx, caller.org).await?;
+        let sealed = match (&form.client_secret, &before) {
+            (Some(secret), _) if secret.is_empty() => None,
+            (Some(secret), _) => {
+                Some(self.0.cipher.seal(&secret_context(caller.org), secret).map_err(Problem::internal)?)
+            }
+            (None, Some(before)) => {
+                kept_for(&before.config, &form.config, before.secret.is_some())?;
+                before.row.secret.clone()
+            }
+            (None, None) => None,
+        };
+        let same = before.as_ref().filter(|before| same_client(&before.config, &form.config));
+        let config = serde_json::to_value(&form.config).map_err(Problem::internal)?;
+        let new = store::sso::NewConnection {
+            id: same.map_or_else(SsoConnectionId::new, |before| before.row.id),
+            protocol: form.config.protocol.text(),
+            display_name: &form.display_name,
+            enabled: form.enabled,
+            default_role: form.default_role,
+            domains: &form.domains,
+            config: &config,
+            secret: sealed.as_deref(),
+            at: self.now(),
+        };
+        store::sso::put(&mut tx, caller.org, &new).await?;
+        let action = if before.is_some() { "sso.connection_updated" } else { "sso.connection_created" };
+        let change = Change::organization(action)
+            .on("sso_connection", new.id)
+            .named(&form.display_name)
+            .with("enabled", form.enabled)
+            .with("issuer", form.config.issuer.as_str());
+        let change = match &before {
+            Some(before) => change.with("fields", changed_fields(before, &form)),
+            None => change,
+        };
+        trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
+        trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Removes the connection with its secret. Sessions that began with it go on (SSO-7).
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right, `SSO_NOT_CONFIGURED`.
+    pub async fn remove_sso_connection(&self, caller: &Caller) -> Result<(), Problem> {
+        caller.require(Capability::SignInManage)?;
+        let mut tx = self.begin().await?;
+        let name = store::sso::delete(&mut tx, caller.org).await?;
+        let name = name.ok_or_else(|| {
+            Problem::new(Code::SsoNotConfigured, "This organization has no connection with an identity provider.")
+        })?;
+        let change = Change::organization("sso.connection_removed").on("organization", caller.org).named(&name);
+        trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
+        trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Tries what a form says, without saving it: what the issuer says about itself, its keys, and whether it takes
+    /// the client's secret (SSO-5). `callback` is the address that is registered with the provider.
+    ///
+    /// # Errors
+    /// As [`Identity::save_sso_connection`].
+    pub async fn test_sso_connection(
+        &self,
+        caller: &Caller,
+        form: ConnectionForm,
+        callback: &str,
+    ) -> Result<Tested, Problem> {
+        caller.require(Capability::SignInManage)?;
+        let form = form.judged(self.0.providers.policy())?;
+        let secret = match form.client_secret {
+            Some(secret) => Some(secret).filter(|secret| !secret.is_empty()).map(SecretString::from),
+            None => {
+                let mut conn = self.0.db.acquire().await?;
+                match self.stored(&mut conn, caller.org).await? {
+                    Some(before) => {
+                        kept_for(&before.config, &form.config, before.secret.is_some())?;
+                        before.secret
+                    }
+                    None => None,
+                }
+            }
+        };
+        let found = match self.0.providers.discover_anew(&form.config.issuer).await {
+            Ok(found) => found,
+            Err(error) => {
+                return Ok(Tested { discovery: Err(error.to_string()), keys: None, credentials: None });
+            }
+        };
+        let keys = self.0.providers.keys_anew(&found.jwks_uri).await.map(drop).map_err(|error| error.to_string());
+        let credentials = self.try_client(&found, &form.config, secret.as_ref(), callback).await;
+        Ok(Tested { discovery: Ok(()), keys: Some(keys), credentials: Some(credentials) })
+    }
+
+    /// A code that nobody gave is refused, but only after the client was believed.
+    async fn try_client(
+        &self,
+        found: &Discovery,
+        config: &Config,
+        secret: Option<&SecretString>,
+        callback: &str,
+    ) -> Result<(), String> {
+        // As long as the standard wants it.
+        let verifier = tale_core::crypto::random_token(32);
+        let exchange = Exchange { code: TEST_CODE, verifier: &verifier, callback };
+        match self.0.providers.exchange(found, config, secret, &exchange).await {
+            Ok(_) => Ok(()),
+            Err(ProviderError::Token(denial))
+                if !matches!(denial.error.as_str(), "invalid_client" | "unauthorized_client") =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The connections that the sign-in page offers: those for the domain of `email`, or without one those for any
+    /// address. Nothing is said about accounts.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn sso_offer(&self, email: Option<&str>) -> Result<Offer, Problem> {
+        let domain = email.and_then(|text| fields::email(text).ok());
+        let domain = domain.as_deref().and_then(|email| email.rsplit_once('@')).map(|(_, domain)| domain);
+        if email.is_some() && domain.is_none() {
+            return Ok(Offer::default());
+        }
+        let mut conn = self.0.db.acquire().await?;
+        let (any, by_address) = store::sso::any_enabled(&mut conn).await?;
+        if !any {
+            return Ok(Offer::default());
+        }
+        let rows = store::sso::offered(&mut conn, domain, MAX_OFFERED).await?;
+        let connections = rows.into_iter().map(|row| Offered { id: row.id, display_name: row.display_name }).collect();
+        Ok(Offer { connections, by_address })
+    }
+
+    /// Whether anybody signs in with an identity provider.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn offers_sso(&self) -> Result<bool, Problem> {
+        let mut conn = self.0.db.acquire().await?;
+        Ok(store::sso::any_enabled(&mut conn).await?.0)
+    }
+}
+
+fn same_client(before: &Config, after: &Config) -> bool {
+    (before.protocol, &before.issuer, &before.client_id) == (after.protocol, &after.issuer, &after.client_id)
+}
+
+/// A stored secret is sent only to the provider that it was entered for.
+fn kept_for(before: &Config, after: &Config, has_secret: bool) -> Result<(), Problem> {
+    if has_secret && !same_client(before, after) {
+        return Err(Problem::invalid_field(
+            "clientSecret",
+            "must be entered again, because the provider or the client is another one",
+        ));
+    }
+    Ok(())
+}
+
+/// The names of the fields that a save changes.
+fn changed_fields(before: &Opened, after: &ConnectionForm) -> Value {
+    let (old, new) = (&before.config, &after.config);
+    let fields = [
+        ("displayName", before.row.display_name != after.display_name),
+        ("enabled", before.row.enabled != after.enabled),
+        ("defaultRole", before.row.default_role != after.default_role),
+        ("domains", before.row.domains != after.domains),
+        ("protocol", old.protocol != new.protocol),
+        ("issuer", old.issuer != new.issuer),
+        ("clientId", old.client_id != new.client_id),
+        ("clientSecret", after.client_secret.is_some()),
+        ("scopes", old.scopes != new.scopes),
+        ("claims", old.claims != new.claims),
+        ("autoAssign", old.auto_assign != new.auto_assign),
+        ("rules", old.rules != new.rules),
+        ("teamSync", old.team_sync != new.team_sync),
+        ("excludedGroups", old.excluded_groups != new.excluded_groups),
+    ];
+    json!(fields.iter().filter(|(_, changed)| *changed).map(|(name, _)| *name).collect::<Vec<_>>())
+}
