@@ -28,9 +28,16 @@ export default defineConfig({
 				// 300 bytes, each compressed alone.
 				codeSplitting: {
 					groups: [
-						// What the page tells the app (its base path) is stored before anything that reads it is loaded.
-						{ name: 'payload', test: /kit\/src\/runtime\/client\/payload\.js/, priority: 1 },
-						{ name: 'shared', test: /src\/lib\/|@lucide|svelte-query/, minShareCount: 4, maxModuleSize: 20_000 }
+						// What the page tells the app (its base path) is stored before anything that reads it is loaded: the file
+						// that stores it needs nothing but this.
+						{ name: 'payload', test: /kit\/src\/runtime\/client\/payload\.js|vite\/preload-helper/, priority: 1 },
+						// Frames of other pages are not part of it.
+						{
+							name: 'shared',
+							test: /src\/lib\/(?!auth\/[A-Z]|settings\/.*\.svelte)|@lucide|svelte-query/,
+							minShareCount: 4,
+							maxModuleSize: 20_000
+						}
 					]
 				}
 			}

@@ -143,7 +143,7 @@ test('a key asks for signed assertions, and shows what they are signed with', as
 
 test('an admin shortens how long sessions may be idle', async ({ owner }) => {
 	const { page } = owner;
-	await owner.open('settings/organization');
+	await owner.open('settings/governance/security');
 	const section = page.getByRole('region', { name: 'Sessions' });
 	const enabled = section.getByRole('switch', { name: 'End inactive sessions' });
 	await enabled.click();

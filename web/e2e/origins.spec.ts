@@ -119,7 +119,7 @@ test('the main job is done under a base path', async ({ browser }) => {
 			await expect(page).toHaveURL(/\/app\/log-in\?next=/);
 			await page.getByLabel('Email').fill(OWNER.email);
 			await page.getByLabel('Password', { exact: true }).fill(OWNER.password);
-			await page.getByRole('button', { name: 'Log in' }).click();
+			await page.getByRole('button', { name: 'Log in', exact: true }).click();
 			await expect(page).toHaveURL(`${server.url}/dashboard/${orgId}/documents`);
 		});
 
@@ -152,7 +152,7 @@ test('every origin is an entry of its own', async ({ browser }) => {
 		await page.goto(new URL('/log-in', site).href);
 		await page.getByLabel('Email').fill(OWNER.email);
 		await page.getByLabel('Password', { exact: true }).fill(OWNER.password);
-		await page.getByRole('button', { name: 'Log in' }).click();
+		await page.getByRole('button', { name: 'Log in', exact: true }).click();
 		await expect(page).toHaveURL(new RegExp(`^${site.origin}/dashboard/[^/]+/chat`));
 	};
 	const [one, two] = [await context.newPage(), await context.newPage()];

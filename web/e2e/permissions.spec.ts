@@ -27,12 +27,13 @@ test('a member sees their own settings only, and every other page says why it is
 	await page.getByRole('link', { name: 'Settings' }).click();
 	await expect(page.getByRole('heading', { level: 1, name: 'Account' })).toBeVisible();
 	const panel = page.getByRole('navigation', { name: 'Settings' });
-	await expect(panel.getByRole('link')).toHaveText(['Account', 'Preferences', 'Usage']);
+	await expect(panel.getByRole('link')).toHaveText(['Account', 'Preferences', 'Notifications', 'Usage']);
 
 	for (const [path, title] of [
 		['organization', 'Organization'],
 		['members', 'Members'],
 		['trusted-headers', 'Trusted headers'],
+		['provisioning', 'Provisioning'],
 		['providers', 'AI providers'],
 		['metrics/usage', 'Usage'],
 		['governance/content-models', 'Governance · Content & Models'],

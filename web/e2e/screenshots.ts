@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Browser, type Page } from '@playwright/test';
-import { prefer, signIn, type Locale, type Theme } from './support/app.ts';
+import { OWNER, prefer, signIn, type Locale, type Theme } from './support/app.ts';
 import { startServer } from './support/server.ts';
 import { seed } from './support/seed.ts';
 
@@ -53,8 +53,22 @@ const SHOTS: Shot[] = [
 	{ name: 'document', path: ({ orgId, documentId }) => `/dashboard/${orgId}/documents?doc=${documentId ?? ''}` },
 	{ name: 'settings', path: org('settings') },
 	{ name: 'account', path: org('settings/account') },
+	{ name: 'factor', path: () => '/2fa-enroll' },
+	{ name: 'factor-passkey', path: () => '/2fa-enroll?method=passkey' },
+	{
+		name: 'factor-app',
+		path: () => '/2fa-enroll?method=totp',
+		act: async (page) => {
+			await page.locator('input[autocomplete=current-password]').fill(OWNER.password);
+			await page.keyboard.press('Enter');
+			await page.locator('svg.qr').waitFor();
+		}
+	},
 	{ name: 'preferences', path: org('settings/personalization') },
 	{ name: 'organization', path: org('settings/organization') },
+	{ name: 'teams', path: org('settings/teams') },
+	{ name: 'team-add', path: org('settings/teams'), act: (page) => page.locator('header button.primary').click() },
+	{ name: 'security', path: org('settings/governance/security') },
 	{ name: 'members', path: org('settings/members') },
 	{ name: 'member-add', path: org('settings/members'), act: (page) => page.locator('header button.primary').click() },
 	{ name: 'providers', path: org('settings/providers') },
@@ -63,9 +77,31 @@ const SHOTS: Shot[] = [
 		path: org('settings/providers'),
 		act: (page) => page.locator('header button.primary').click()
 	},
+	{
+		name: 'subscription-add',
+		path: org('settings/providers'),
+		act: async (page) => {
+			await page.locator('header button.primary').click();
+			await page.getByRole('button', { name: /^Anthropic/ }).click();
+			await page.getByRole('radio').last().check();
+		}
+	},
 	{ name: 'usage', path: org('settings/metrics/usage') },
 	{ name: 'own-usage', path: org('settings/usage') },
 	{ name: 'content-models', path: org('settings/governance/content-models') },
+	{ name: 'logs', path: org('settings/governance/logs') },
+	{
+		name: 'logs-entry',
+		path: org('settings/governance/logs'),
+		act: (page) => page.locator('tbody button').first().click()
+	},
+	{
+		name: 'logs-verify',
+		path: org('settings/governance/logs'),
+		act: (page) => page.locator('header button').last().click()
+	},
+	{ name: 'logs-blocks', path: org('settings/governance/logs?tab=blocks') },
+	{ name: 'logs-activity', path: org('settings/governance/logs?tab=activity') },
 	{ name: 'policies-limits', path: org('settings/governance/policies-limits') },
 	{ name: 'api-keys', path: org('settings/api/rest') },
 	{ name: 'data-residency', path: org('settings/data-residency') },

@@ -13,13 +13,16 @@ const PAGES = [
 	'settings/account',
 	'settings/personalization',
 	'settings/organization',
+	'settings/teams',
 	'settings/members',
 	'settings/trusted-headers',
+	'settings/provisioning',
 	'settings/providers',
 	'settings/api/rest',
 	'settings/api/models',
 	'settings/governance/content-models',
 	'settings/governance/policies-limits',
+	'settings/governance/security',
 	'settings/data-residency'
 ];
 
@@ -30,6 +33,8 @@ for (const [theme, locale] of [
 	['light', 'fr']
 ] as const satisfies [Theme, Locale][]) {
 	test(`settings have no accessibility fault and fit, ${theme}, ${locale}`, async ({ page, context }) => {
+		// Fourteen pages, each looked at twice.
+		test.slow();
 		const orgId = await signIn(context);
 		await prefer(context, theme, locale, orgId);
 		for (const path of PAGES) {

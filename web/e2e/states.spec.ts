@@ -37,6 +37,26 @@ for (const [path, api, title] of PAGES) {
 	});
 }
 
+test('a part of the app that does not arrive is asked for again, by itself and then at a press', async ({
+	owner: { page, open }
+}) => {
+	const part = /\/_app\/immutable\/entry\/app/;
+	let asked = 0;
+	const lose = (times: number) => page.route(part, (route) => (asked++ < times ? route.abort() : route.continue()));
+	await lose(1);
+	await open('documents');
+	await expect(page.getByRole('table', { name: 'Documents' })).toBeVisible();
+	expect(asked).toBe(2);
+	await page.unroute(part);
+	await lose(3);
+	await page.reload();
+	const failed = page.getByRole('alert').filter({ hasText: 'Tale couldn’t be loaded' });
+	await expect(failed).toBeVisible();
+	await expectAccessible(page);
+	await failed.getByRole('button', { name: 'Try again' }).click();
+	await expect(page.getByRole('table', { name: 'Documents' })).toBeVisible();
+});
+
 test('a gateway without a server behind it is an outage, not an error of the page', async ({
 	owner: { page, open }
 }) => {

@@ -8,7 +8,14 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const locales = ['en', 'de', 'fr'] as const;
-const folders = ['messages', 'messages/chat', 'messages/documents'];
+const folders = [
+	'messages',
+	'messages/chat',
+	'messages/documents',
+	'messages/notifications',
+	'messages/sandboxes',
+	'messages/sso'
+];
 const problems: string[] = [];
 
 type Catalogue = Map<string, string>;

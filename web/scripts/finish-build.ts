@@ -44,6 +44,20 @@ const start = `SwaggerUIBundle({
 });
 `;
 
+/** What the file that starts the app loads is evaluated before the app knows what the page says: no more than holds that. */
+async function startsAlone(): Promise<void> {
+	const entries = join(build, '_app/immutable/entry');
+	const loaded = (text: string) => [...text.matchAll(/\bfrom\s*["']([^"']+)["']/g)].map(([, file]) => file ?? '');
+	const start = (await readdir(entries)).find((file) => /^start\.[^.]+\.js$/.test(file)) ?? 'start';
+	const first = loaded(await readFile(join(entries, start), 'utf8'));
+	for (const file of first) {
+		const text = await readFile(join(entries, file), 'utf8');
+		if (text.length > 4_000 || loaded(text).length > 0) throw new Error(`the start of the app loads ${file}`);
+	}
+	if (first.length === 0) throw new Error('the start of the app loads nothing that could hold what the page says');
+}
+await startsAlone();
+
 const index = join(build, 'index.html');
 await writeFile(index, template(await readFile(index, 'utf8')));
 

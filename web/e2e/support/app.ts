@@ -73,12 +73,14 @@ export async function expectAccessible(page: Page): Promise<void> {
 }
 
 /** Nothing sticks out sideways. */
-export async function expectNoOverflow(page: Page): Promise<void> {
-	const [scroll, client] = await page.evaluate(() => [
-		document.documentElement.scrollWidth,
-		document.documentElement.clientWidth
-	]);
-	expect(scroll, 'horizontal overflow').toBeLessThanOrEqual(client ?? 0);
+export async function expectNoOverflow(page: Page) {
+	// A page may still be laying itself out anew after its window was made narrower.
+	await expect
+		.poll(
+			() => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+			'horizontal overflow'
+		)
+		.toBeLessThanOrEqual(0);
 }
 
 interface Fixtures {

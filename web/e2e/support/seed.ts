@@ -1,4 +1,4 @@
-/** Something to look at: members, a key, the demo model, three documents and a question about them. */
+/** Something to look at: members, a key, the demo model, a subscription, three documents and a question about them. */
 import type { APIRequestContext, BrowserContext } from '@playwright/test';
 import { baseUrl } from './app.ts';
 
@@ -22,8 +22,21 @@ interface Ids {
 /** Adds what is missing; can run again on the same server. */
 export async function seed(context: BrowserContext, orgId: string): Promise<Ids> {
 	const api = doors(context.request, orgId);
-	const providers = (await api.get('providers')).providers as { kind: string }[];
+	const providers = (await api.get('providers')).providers as { kind: string; subscriptions: unknown[] }[];
 	if (!providers.some(({ kind }) => kind === 'demo')) await api.post('providers/demo');
+	if (!providers.some(({ subscriptions }) => subscriptions.length > 0)) {
+		await api.post('providers/anthropic/subscriptions', {
+			name: 'Team plan',
+			brokerSecret: 'broker-secret-0123456789',
+			broker: {
+				endpoint: 'https://tokens.fairbridge.example/anthropic',
+				auth: { method: 'bearer' },
+				responseMapping: { tokensPath: '$.tokens', tokenField: 'token' },
+				targetEnvVar: 'CLAUDE_CODE_OAUTH_TOKEN',
+				selection: 'round-robin'
+			}
+		});
+	}
 	await people(api);
 	const documentId = await documents(api, context.request);
 	const threadId = await question(api);

@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 a45a2298389827d84bdfc7961f11829ef9cdbe77861790e969a2957ede44b193) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 a521d078811c19d3664d9b3fa36176d3264cbdb2e83e7e720e3ecce746d2a84a) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -65,6 +65,263 @@ export interface paths {
                 400: components["responses"]["BadRequest"];
                 401: components["responses"]["Unauthorized"];
                 403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        trace?: never;
+    };
+    "/api/app/account/backup-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes new backup codes in the place of all before. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ConfirmRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["BackupCodes"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/account/factors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The person's second factors. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Factors"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/account/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Adds a passkey. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AddPasskeyRequest"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Passkey"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/account/passkeys/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The question for a new passkey. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["NewPasskeyRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["PasskeyCreationOptions"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/account/passkeys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Removes a passkey. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        /** Gives a passkey another name. */
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["RenamePasskeyRequest"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
                 409: components["responses"]["Conflict"];
                 413: components["responses"]["TooLarge"];
                 429: components["responses"]["TooMany"];
@@ -242,6 +499,145 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/app/account/totp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins the set-up of an authenticator app, which acts once a code of it was typed. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ConfirmRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TotpSetup"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/account/totp/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Switches the authenticator app on by a code of it, and tells its backup codes. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CodeRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["BackupCodes"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/account/totp/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Switches the authenticator app off. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ConfirmRequest"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/app/api-keys": {
         parameters: {
             query?: never;
@@ -249,7 +645,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The person's keys, newest first. */
+        /**
+         * The person's own keys and those made for them here, newest first; for owners and admins also all that were made
+         *     here for others.
+         */
         get: {
             parameters: {
                 query?: {
@@ -278,7 +677,7 @@ export interface paths {
             };
         };
         put?: never;
-        /** Makes a key for the person. */
+        /** Makes a key: for oneself, or as owner or admin for a member below oneself, a team or the organization. */
         post: {
             parameters: {
                 query?: {
@@ -328,7 +727,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revokes a key of the person, for good. */
+        /** Revokes a key, for good: one's own, one made for oneself or, as owner or admin, any made here for others. */
         delete: {
             parameters: {
                 query?: {
@@ -358,6 +757,346 @@ export interface paths {
                 default: components["responses"]["Failed"];
             };
         };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/api-keys/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes a successor of a key. The old one goes on working for a while. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["RotateApiKeyRequest"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CreatedApiKey"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Entries of the organization's audit log, the newest first. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /**
+                     * @description Only those of this area: `auth`, `member`, `data`, `connector`, `automation`, `security`, `admin`, `ai`, `skill`,
+                     *     `agent` or `provider`.
+                     */
+                    category?: string;
+                    /** @description Only failed and denied ones. */
+                    unsuccessful?: boolean;
+                    /** @description Only those at this time and later, in milliseconds since 1970. */
+                    from?: number;
+                    /** @description Only those at this time and earlier, likewise. */
+                    to?: number;
+                    /** @description Continues a list. */
+                    cursor?: string;
+                    /** @description Rows per page, 1–200 (50). */
+                    limit?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AuditPage"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/audit/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How much was recorded lately. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description The last 7 (default), 30 or 90 days. */
+                    days?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AuditActivity"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The audit log as a file. Making one is an entry itself. */
+        get: {
+            parameters: {
+                query: {
+                    orgId?: string;
+                    /** @description The form of the file. */
+                    format: "csv" | "jsonl";
+                    /** @description As for the list. */
+                    category?: string;
+                    /** @description As for the list. */
+                    unsuccessful?: boolean;
+                    /** @description As for the list. */
+                    from?: number;
+                    /** @description As for the list. */
+                    to?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/csv": string;
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/audit/sign-in-blocks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Failed sign-ins to accounts of members, 200 counters at most, the latest first. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SignInBlocks"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/audit/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the last automatic check of the chain found. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AuditStatus"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Checks the chain of the audit log: 250,000 entries at most, further ones by going on after `to.sequence`. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description Goes on after this place of the chain, as `to.sequence` of the answer before; absent: from the oldest entry on. */
+                    after?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AuditVerification"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1927,6 +2666,319 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/app/code/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The files of one's own sandbox, while it is awake. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description Below the directory in which programs start. */
+                    path?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CodeFiles"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/code/files/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A file of one's own sandbox, of at most 20 MiB, while it is awake. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description Below the directory in which programs start. */
+                    path?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/octet-stream": number[];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/code/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One's own runs, the newest first, each with the first 400 characters of its program. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    cursor?: string;
+                    /** @description 1 to 50; 20 when absent. */
+                    limit?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CodeRunPage"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        /** Runs a program in one's own sandbox: at once, or as soon as there is room. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["RunCodeRequest"];
+                };
+            };
+            responses: {
+                202: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CodeRun"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/code/runs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A run of one's own. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CodeRun"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/code/runs/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follows a run: events `state` (a run), `output` (`{seq, stream, b64}`) in the order of `seq`, which is also the
+         *     event's id, and `end` (a run) after the last output. Read on with `since` where a connection was lost.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description Number of the last output event that is known; everything when absent. */
+                    since?: number;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/event-stream": string;
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/code/runs/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stops a run with everything it started; one that waits is taken out of the line. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CodeRun"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/app/credentials/{id}": {
         parameters: {
             query?: never;
@@ -1937,12 +2989,17 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Deletes a credential. */
+        /**
+         * Deletes a credential. With `retireProvider` the last one of a custom provider takes the provider along, and the
+         *     answer says whether it did; the credential is gone either way.
+         */
         delete: {
             parameters: {
                 query: {
                     orgId?: string;
                     version: number;
+                    /** @description Also delete a custom provider that has no other credential. */
+                    retireProvider?: boolean;
                 };
                 header?: never;
                 path: {
@@ -1952,6 +3009,15 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["RetiredProvider"];
+                    };
+                };
                 204: {
                     headers: {
                         "X-Request-Id": components["headers"]["RequestId"];
@@ -2693,7 +3759,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The API keys that rules can name: those of the members, 1,000 at most. */
+        /** The API keys that rules can name: those that work in the organization, 1,000 at most. */
         get: {
             parameters: {
                 query?: {
@@ -2853,7 +3919,7 @@ export interface paths {
                 default: components["responses"]["Failed"];
             };
         };
-        /** Changes a policy; it counts from the next request on. */
+        /** Changes a policy; it counts from the next request on. `If-Match` with the version in quotes is the same as `version`. */
         put: {
             parameters: {
                 query?: {
@@ -3400,6 +4466,143 @@ export interface paths {
         };
         trace?: never;
     };
+    "/api/app/members/{userId}/factors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The factors of a member. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    userId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["MemberFactors"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/members/{userId}/passkeys/{passkeyId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Takes a passkey of a member away and ends all their sessions. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    userId: string;
+                    passkeyId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/members/{userId}/totp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Takes a member's authenticator app and backup codes away and ends all their sessions. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    userId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/app/members/{userId}/transfer-ownership": {
         parameters: {
             query?: never;
@@ -3471,6 +4674,223 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["ModelEndpoints"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the person is told about their account and the organization, the newest first. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description Only unread ones. */
+                    unread?: boolean;
+                    /** @description The language of the words: `en` (default), `de` or `fr`. */
+                    locale?: string;
+                    /** @description Where the page before ended. */
+                    cursor?: string;
+                    /** @description 1 to 100, 25 when absent. */
+                    limit?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["NotificationPage"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/notifications/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Marks notifications as seen. Ids that are not the person's change nothing. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SeenNotifications"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/notifications/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the person is told of. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["NotificationSettings"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        /** Replaces what the person is told of. */
+        put: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["NotificationWishes"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["NotificationSettings"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/notifications/unread": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How many notifications the person has not seen. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["UnreadNotifications"];
                     };
                 };
                 400: components["responses"]["BadRequest"];
@@ -3901,7 +5321,39 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        delete?: never;
+        /** Deletes an organization with everything in it. Nobody belongs to it from now on. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["DeleteOrganizationRequest"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
         options?: never;
         head?: never;
         /** Renames an organization. */
@@ -4407,6 +5859,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/app/providers/{slug}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Earlier states of a custom provider's definition, also of a deleted one. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    slug: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ProviderHistory"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/app/providers/{slug}/refresh": {
         parameters: {
             query?: never;
@@ -4444,6 +5942,110 @@ export interface paths {
                 403: components["responses"]["Forbidden"];
                 404: components["responses"]["NotFound"];
                 409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/providers/{slug}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Saves an earlier state of a definition anew. A deleted provider comes back without credentials. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    slug: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["RestoreProviderRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Provider"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/providers/{slug}/subscriptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Adds a subscription. It acts in the provider's agent runtime alone; no chat and no other call uses it. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    slug: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AddSubscriptionRequest"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Subscription"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
                 429: components["responses"]["TooMany"];
                 default: components["responses"]["Failed"];
             };
@@ -4496,6 +6098,262 @@ export interface paths {
                 404: components["responses"]["NotFound"];
                 409: components["responses"]["Conflict"];
                 413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/provisioning": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a directory provisions the organization, and where it speaks to. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Provisioning"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        /** Switches provisioning on or off. Off refuses the token and keeps it. */
+        put: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SetProvisioningRequest"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/provisioning/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes a token. It takes the place of the one before, which is over at once. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                201: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ProvisioningToken"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/sandboxes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The organization's sandboxes: limits and use, the host, who waits. Names only for those who manage them. The limits
+         *     are the policy `sandbox_quota`.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Sandboxes"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/sandboxes/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a sandbox with its files, whatever goes on in it. It is gone once its files are. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                202: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/sandboxes/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends everything that goes on or waits in a sandbox. Its files stay. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SandboxStopped"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
                 429: components["responses"]["TooMany"];
                 default: components["responses"]["Failed"];
             };
@@ -4633,6 +6491,565 @@ export interface paths {
             };
         };
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/sso": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The connection and the redirect addresses to register at the provider. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SsoSettings"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        /** Saves the connection. Another provider or client needs its secret again. */
+        put: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SsoForm"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        post?: never;
+        /** Removes the connection with its secret. Sessions that began with it go on. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/sso/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tries a connection without saving it: its discovery document, its keys and its credentials. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SsoForm"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SsoTest"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/subscriptions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a subscription. */
+        delete: {
+            parameters: {
+                query: {
+                    orgId?: string;
+                    version: number;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        /** Changes a subscription. */
+        patch: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ChangeSubscriptionRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Subscription"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        trace?: never;
+    };
+    "/api/app/subscriptions/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks the broker for its accounts and says how many can be used now. No token is shown or kept. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["BrokerTest"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/teams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every team of the organization, by name. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Teams"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        /** Makes a team. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["NewTeam"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Team"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/teams/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a team. Its people stay members of the organization. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: components["schemas"]["TeamId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        /** Renames or describes a team. */
+        patch: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: components["schemas"]["TeamId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TeamChange"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        trace?: never;
+    };
+    "/api/app/teams/{id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who is in a team, for its members and for owners and admins. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: components["schemas"]["TeamId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TeamMembers"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        /** Puts members of the organization into a team, all or none. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: components["schemas"]["TeamId"];
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TeamAdditions"];
+                };
+            };
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/teams/{id}/members/{userId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Takes somebody out of a team, which keeps at least one member. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: components["schemas"]["TeamId"];
+                    userId: components["schemas"]["UserId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
         options?: never;
         head?: never;
         patch?: never;
@@ -5070,6 +7487,95 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/passkey": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Signs in whoever the passkey belongs to. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["PasskeyAssertion"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SignInDone"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/passkey/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The question for a sign-in with a passkey alone. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["PasskeyRequestOptions"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/sign-in/email": {
         parameters: {
             query?: never;
@@ -5079,7 +7585,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Signs a person in with a password. */
+        /** Signs a person in with a password, or asks for their second factor. */
         post: {
             parameters: {
                 query?: never;
@@ -5099,7 +7605,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["SignInDone"];
+                        "application/json": components["schemas"]["SignInAnswer"];
                     };
                 };
                 400: components["responses"]["BadRequest"];
@@ -5204,6 +7710,230 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/two-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the sign-in that waits in this browser can be finished. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SecondFactorMethods"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/two-factor/backup-code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finishes a sign-in with a backup code, which is used up. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CodeRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SignInDone"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/two-factor/passkey": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finishes a sign-in with a passkey. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["PasskeyAssertion"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SignInDone"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/two-factor/passkey/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The question for a passkey that finishes a sign-in. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["PasskeyRequestOptions"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/two-factor/totp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finishes a sign-in with a code of an authenticator app. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CodeRequest"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SignInDone"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/health": {
         parameters: {
             query?: never;
@@ -5229,6 +7959,130 @@ export interface paths {
                         "application/json": components["schemas"]["Health"];
                     };
                 };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sso/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where the provider sends the browser back. Leads on with a session, or to the sign-in page with what is
+         *     wrong.
+         */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description To the page that was asked for with a session, or to the sign-in page */
+                303: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sso/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The connections that the sign-in page offers: those of the domain of `email`, without one those for any
+         *     address.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    email?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SsoOffer"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sso/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sends the browser to the provider of a connection. For page loads, not for programs. */
+        get: {
+            parameters: {
+                query: {
+                    connection: string;
+                    next?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description To the provider, or to the sign-in page with what is wrong */
+                303: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
             };
         };
         put?: never;
@@ -6512,7 +9366,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Changes of the organization's configuration files: their names, not their content. */
+        /**
+         * Changes of the organization's configuration files, for whoever may open their settings: their names, not their
+         *     content.
+         */
         get: {
             parameters: {
                 query: {
@@ -6745,6 +9602,17 @@ export interface components {
             /** @description Any role but owner. */
             role: components["schemas"]["Role"];
         };
+        /** @description A passkey that an authenticator made; bytes in base64url. */
+        AddPasskeyRequest: {
+            /** @description `response.attestationObject`. */
+            attestation: string;
+            /** @description `response.clientDataJSON`. */
+            clientData: string;
+            /** @description What to call it, 1 to 64 characters. */
+            name: string;
+            /** @description `response.getTransports()`. */
+            transports: string[];
+        };
         /** @description A custom provider to add. */
         AddProviderRequest: {
             apiFormat: components["schemas"]["ApiFormat"];
@@ -6767,6 +9635,15 @@ export interface components {
             secretEnv?: string | null;
             wireDialect?: components["schemas"]["Dialect"] | null;
         };
+        /** @description A subscription to add. */
+        AddSubscriptionRequest: {
+            broker: components["schemas"]["Broker"];
+            /** @description What signs in to the broker; kept encrypted, instead of a variable. */
+            brokerSecret?: string | null;
+            /** @description The models of the plan; empty = all. */
+            modelAllowlist?: string[];
+            name: string;
+        };
         /** @description Someone added. */
         AddedMember: {
             /** @description Whether the account is new. */
@@ -6775,7 +9652,7 @@ export interface components {
              * Format: uuid
              * @description The person.
              */
-            userId: string;
+            id: string;
         };
         /** @description A new document: either `fileId` or `content`. */
         ApiCreateDocumentRequest: {
@@ -6842,36 +9719,51 @@ export interface components {
             expiresAt: number | null;
             /** @description Its beginning and end. */
             fragment: string;
+            /** @description The name of the member or the team; `null` for one's own keys and the organization's. */
+            holder: string | null;
             /**
              * Format: uuid
              * @description The key.
              */
             id: string;
+            /** @description To whom it belongs. */
+            kind: components["schemas"]["ApiKeyKind"];
             /**
              * Format: int64
              * @description When it was used last, to the minute, in epoch milliseconds.
              */
             lastUsedAt: number | null;
+            /** @description Who made it for others, while they have an account. */
+            maker: string | null;
             /** @description Its name. */
             name: string;
+            /** @description Whether the caller can replace it. */
+            replaceable: boolean;
+            /** @description The role that a key of a team or of the organization acts with. */
+            role: string | null;
         };
         /**
          * Format: uuid
          * @description An API key.
          */
         ApiKeyId: string;
-        /** @description A key of a member. */
+        /**
+         * @description To whom a key belongs.
+         * @enum {string}
+         */
+        ApiKeyKind: "personal" | "member" | "team" | "organization";
+        /** @description A key that a rule can name. */
         ApiKeyName: {
-            /** @description Who holds it. */
+            /** @description The member, the team or the organization that it belongs to. */
             holder: string;
             id: components["schemas"]["ApiKeyId"];
             name: string;
         };
-        /** @description Keys of members. */
+        /** @description The keys that work in the organization. */
         ApiKeyNames: {
             keys: components["schemas"]["ApiKeyName"][];
         };
-        /** @description The person's keys. */
+        /** @description The keys that the person sees. */
         ApiKeys: {
             keys: components["schemas"]["ApiKey"][];
         };
@@ -6916,6 +9808,155 @@ export interface components {
              */
             totalLength: number;
         };
+        /** @description How many entries ended how. */
+        AuditActivity: {
+            /** Format: int64 */
+            days: number;
+            /** Format: int64 */
+            denied: number;
+            /** Format: int64 */
+            failure: number;
+            /** Format: int64 */
+            success: number;
+            /** Format: int64 */
+            total: number;
+        };
+        /** @description A place at which the chain does not hold. */
+        AuditBreak: {
+            /** Format: uuid */
+            entryId?: string;
+            expectedHash?: string;
+            /** @description `hash`, `link`, `missing`, `order`, `foreign`, `truncated` or `head`. */
+            kind: string;
+            /** @description What was seen, in English. */
+            message: string;
+            /** Format: int64 */
+            sequence?: number;
+            storedHash?: string;
+            /**
+             * Format: int64
+             * @description In milliseconds since 1970.
+             */
+            timestamp?: number;
+        };
+        /** @description A place in the chain. */
+        AuditHead: {
+            /** @description In hexadecimal. */
+            hash: string;
+            /**
+             * Format: int64
+             * @description 0 is the place before the first entry.
+             */
+            sequence: number;
+        };
+        /** @description A break that the platform found by itself. */
+        AuditIncident: {
+            /** @description As the kind of a break. */
+            kind: string;
+            /** Format: int64 */
+            sequence?: number;
+        };
+        /** @description An entry of the audit log. What it does not have is left out. */
+        AuditLogEntry: {
+            /** @description What was done: a stable name such as `document.delete`. */
+            action: string;
+            /** @description The address of the account as it was then, or the one that a failed sign-in named. */
+            actorEmail?: string;
+            /** @description The keyed hash of that address, in its place. */
+            actorEmailHash?: string;
+            /** Format: uuid */
+            actorId?: string;
+            /** @description The network of a failed sign-in. */
+            actorIp?: string;
+            /** @description The keyed hash of that network, in its place. */
+            actorIpHash?: string;
+            actorRole?: string;
+            /** @description `user`, `api` or `system`. */
+            actorType: string;
+            /** Format: uuid */
+            apiKeyId?: string;
+            category: string;
+            /** @description Everything that was recorded about it. */
+            details: Record<string, never>;
+            errorMessage?: string;
+            /** Format: uuid */
+            id: string;
+            /** @description Its hash in the chain, in hexadecimal. */
+            integrityHash?: string;
+            resourceId?: string;
+            resourceName?: string;
+            resourceType: string;
+            /**
+             * Format: int64
+             * @description Its place in the chain; absent until it is sealed.
+             */
+            sequence?: number;
+            /** @description `success`, `failure` or `denied`. */
+            status: string;
+            /**
+             * Format: int64
+             * @description When, in milliseconds since 1970.
+             */
+            timestamp: number;
+        };
+        /** @description A page of the audit log, the newest entry first. */
+        AuditPage: {
+            /** @description Empty on the last page. */
+            continueCursor: string;
+            isDone: boolean;
+            page: components["schemas"]["AuditLogEntry"][];
+        };
+        /** @description What the platform's own daily check of the chain found. */
+        AuditStatus: {
+            /**
+             * Format: int64
+             * @description When, in milliseconds since 1970; absent before the first check.
+             */
+            checkedAt?: number;
+            /** @description The first place that did not. */
+            incident?: components["schemas"]["AuditIncident"];
+            /**
+             * Format: int64
+             * @description The last place that held.
+             */
+            sequence?: number;
+        };
+        /** @description What a check found. */
+        AuditVerification: {
+            /** @description The first place that does not hold. */
+            break?: components["schemas"]["AuditBreak"];
+            /**
+             * Format: int64
+             * @description Entries that were checked.
+             */
+            checked: number;
+            /**
+             * Format: int64
+             * @description The place after which the check began.
+             */
+            fromSequence: number;
+            /**
+             * Format: int64
+             * @description The end of the chain.
+             */
+            headSequence: number;
+            /** @description Whether everything that was checked holds. */
+            intact: boolean;
+            /**
+             * Format: int64
+             * @description Those of them with personal data that was erased; they verify in full.
+             */
+            scrubbed: number;
+            /** @description The last place that holds. Kept elsewhere, it proves later that the chain was not written anew. */
+            to: components["schemas"]["AuditHead"];
+            /** @description Whether there is more to check: go on after `to.sequence`. */
+            truncated: boolean;
+            /**
+             * Format: int64
+             * @description Entries that wait to be sealed, which takes about a second.
+             */
+            unsealed: number;
+        };
         /** @description A person who made something. */
         Author: {
             /**
@@ -6925,6 +9966,85 @@ export interface components {
             id: string;
             /** @description Display name. */
             name: string;
+        };
+        /** @description Backup codes, told once. */
+        BackupCodes: {
+            /** @description The codes. */
+            codes: string[];
+            /** @description The name of a file for them. */
+            fileName: string;
+        };
+        /** @description A service that hands out the tokens of a pool of accounts. */
+        Broker: {
+            auth?: components["schemas"]["BrokerAuth"];
+            endpoint: string;
+            /**
+             * Format: int64
+             * @description 0 to 3,600,000; 300,000 when left out.
+             */
+            expirySkewMs?: number;
+            httpMethod?: components["schemas"]["BrokerMethod"];
+            /** @description 1,024 to 4,194,304; 262,144 when left out. */
+            maxResponseBytes?: number;
+            responseMapping: components["schemas"]["BrokerMapping"];
+            selection?: components["schemas"]["BrokerSelection"];
+            /** @description The variable that the agent runtime reads the token from. */
+            targetEnvVar: string;
+            /**
+             * Format: int64
+             * @description 100 to 60,000; 10,000 when left out.
+             */
+            timeoutMs?: number;
+        };
+        /** @description How Tale signs in to a broker. The secret itself is never shown. */
+        BrokerAuth: {
+            /** @description For the method `header`. */
+            headerName?: string;
+            method?: components["schemas"]["BrokerAuthMethod"];
+            /** @description A variable `TALE_TOKEN_SOURCE_…` that holds the secret. */
+            secretEnv?: string;
+        };
+        /**
+         * @description How Tale signs in to a broker.
+         * @enum {string}
+         */
+        BrokerAuthMethod: "none" | "bearer" | "header";
+        /** @description Where the accounts stand in a broker's answer. */
+        BrokerMapping: {
+            activeValue?: string;
+            /** @description An ISO time, or seconds or milliseconds since 1970. */
+            expiresField?: string;
+            /** @description Together with `activeValue`: only accounts with that status are taken. */
+            statusField?: string;
+            tokenField: string;
+            /** @description The list, such as `$.tokens`. */
+            tokensPath: string;
+        };
+        /**
+         * @description How a broker is asked.
+         * @enum {string}
+         */
+        BrokerMethod: "GET" | "POST";
+        /**
+         * @description Which account of a pool is taken.
+         * @enum {string}
+         */
+        BrokerSelection: "random" | "first" | "round-robin";
+        /** @description What asking a broker gave. */
+        BrokerTest: {
+            /** @description The account that would be used now: `id:` and the broker's id, or `token:` and a digest. */
+            account?: string;
+            /**
+             * @description Why the others cannot, with how many: `noToken`, `status`, `expired`, `otherProvider`, `noAccountId`,
+             *     `unavailable`, `cooling`, `twice`.
+             */
+            excluded: {
+                [key: string]: number;
+            };
+            /** @description Accounts in the answer. */
+            items: number;
+            /** @description Those that can be used now. */
+            usable: number;
         };
         /** @description A request that the browser sends to the bucket by itself, with one byte of text. */
         BrowserTest: {
@@ -7001,6 +10121,8 @@ export interface components {
         };
         /** @description The models that can be called. */
         CallableModels: {
+            /** @description The agent runtimes that Tale knows. */
+            harnesses: components["schemas"]["Harness"][];
             models: components["schemas"]["CallableModel"][];
         };
         /** @description What became of reading one provider's list. */
@@ -7050,6 +10172,19 @@ export interface components {
              */
             version: number;
         };
+        /** @description What changes; absent fields stay. */
+        ChangeSubscriptionRequest: {
+            broker?: components["schemas"]["Broker"] | null;
+            brokerSecret?: string | null;
+            enabled?: boolean | null;
+            modelAllowlist?: string[] | null;
+            name?: string | null;
+            /**
+             * Format: int64
+             * @description The version that the change started from.
+             */
+            version: number;
+        };
         /** @description What changes; fields left out stay. */
         ChangeThreadRequest: {
             archived?: boolean | null;
@@ -7087,6 +10222,11 @@ export interface components {
             model: string;
             providerSlug?: string | null;
         };
+        /** @description A subscription that no chat uses: it acts in tasks and automations alone. */
+        ChatSubscription: {
+            name: string;
+            providerName: string;
+        };
         /** @description What a credential's endpoint lists. */
         CheckedModels: {
             count: number;
@@ -7098,6 +10238,140 @@ export interface components {
          * @description A passage of an indexed file.
          */
         ChunkId: string;
+        /** @description An entry of a directory. */
+        CodeFile: {
+            kind: components["schemas"]["CodeFileKind"];
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
+            modifiedAt: number;
+            name: string;
+            /**
+             * Format: int64
+             * @description Bytes of a file, else 0.
+             */
+            size: number;
+        };
+        /**
+         * @description What an entry of a directory is.
+         * @enum {string}
+         */
+        CodeFileKind: "file" | "directory" | "symlink" | "other";
+        /** @description A directory of one's sandbox. */
+        CodeFiles: {
+            entries: components["schemas"]["CodeFile"][];
+            /** @description Whether there are more than are listed. */
+            truncated: boolean;
+        };
+        /**
+         * @description What a program is written in.
+         * @enum {string}
+         */
+        CodeLanguage: "python" | "shell";
+        /** @description What one program may use at most. */
+        CodeLimits: {
+            /** @description Bytes of the program. */
+            codeBytes: number;
+            /**
+             * Format: int64
+             * @description Ended runs that are kept.
+             */
+            kept: number;
+            /**
+             * Format: int64
+             * @description Runs of one person that wait or go on at the same time.
+             */
+            open: number;
+            /** @description Bytes that it may print; it is ended at that point. */
+            outputBytes: number;
+            /**
+             * Format: int64
+             * @description Seconds that it may run.
+             */
+            seconds: number;
+        };
+        /** @description A code. */
+        CodeRequest: {
+            /** @description As it was typed; blanks do not matter. */
+            code: string;
+        };
+        /** @description A program that was run. */
+        CodeRun: {
+            code: string;
+            /**
+             * Format: int64
+             * @description How long the program ran, in milliseconds.
+             */
+            durationMs?: number;
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
+            endedAt?: number;
+            /**
+             * Format: int32
+             * @description 128 + the signal where a signal ended it.
+             */
+            exitCode?: number;
+            /**
+             * Format: int32
+             * @description Place in the host's line, while it waits for that.
+             */
+            hostPosition?: number;
+            id: components["schemas"]["CodeRunId"];
+            language: components["schemas"]["CodeLanguage"];
+            /** @description What the sandbox said about it, in English. */
+            message?: string;
+            /**
+             * Format: int64
+             * @description How many bytes it printed.
+             */
+            outputBytes: number;
+            /** @description Whether all that it printed is there, once it is over. */
+            outputComplete?: boolean;
+            /**
+             * Format: int64
+             * @description Place in the organization's line, from 1, while it waits.
+             */
+            position?: number;
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
+            queuedAt: number;
+            /**
+             * @description Why it waits (`session_quota`, `host_memory`, `host_cpu`, `host_disk`, `runtime_image`, `unreachable`, …; without
+             *     one it waits for a place of the organization) or ended (`TIME_LIMIT`, `OUTPUT_LIMIT`, `OOM_KILLED`,
+             *     `SANDBOX_LOST`, …; without one by its own exit code).
+             */
+            reason?: string;
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
+            startedAt?: number;
+            state: components["schemas"]["CodeRunState"];
+            /** @description Whether somebody asked for its end. */
+            stopping: boolean;
+        };
+        /**
+         * Format: uuid
+         * @description A program that a person ran in a sandbox.
+         */
+        CodeRunId: string;
+        /** @description One's own runs, the newest first. */
+        CodeRunPage: {
+            /** @description For the next page; `null` at the end. */
+            cursor: string | null;
+            limits: components["schemas"]["CodeLimits"];
+            page: components["schemas"]["CodeRun"][];
+        };
+        /**
+         * @description Where a run stands.
+         * @enum {string}
+         */
+        CodeRunState: "waiting" | "starting" | "running" | "completed" | "failed" | "cancelled";
         /** @description One component of the report. */
         Component: {
             /** @description `application`, `knowledge` or `files`. */
@@ -7116,8 +10390,15 @@ export interface components {
             pick: components["schemas"]["ChatPick"] | null;
             /** @enum {string} */
             searchMode: "keywords" | "hybrid";
+            /** @description Subscriptions of the organization, which chats do not use. */
+            subscriptions: components["schemas"]["ChatSubscription"][];
             /** @enum {string} */
             transcription: "ready" | "missing" | "pin-unavailable";
+        };
+        /** @description The password once more. */
+        ConfirmRequest: {
+            /** @description The person's own password. */
+            password: string;
         };
         /** @description A key to make. */
         CreateApiKeyRequest: {
@@ -7126,8 +10407,22 @@ export interface components {
              * @description 1 to 366 days, or `null` for a key that never ends.
              */
             expiresInDays: number | null;
+            /** @description To whom it belongs; absent = to whoever makes it. */
+            kind?: components["schemas"]["ApiKeyKind"];
             /** @description 1 to 100 characters. */
             name: string;
+            /** @description The role that a key of the kind `team` (up to `developer`) or `organization` (up to `admin`) acts with. */
+            role?: string | null;
+            /**
+             * Format: uuid
+             * @description The team of a key of the kind `team`.
+             */
+            teamId?: string | null;
+            /**
+             * Format: uuid
+             * @description The member of a key of the kind `member`.
+             */
+            userId?: string | null;
         };
         /** @description An upload to register. */
         CreateDocumentRequest: {
@@ -7213,6 +10508,13 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        /** @description A passkey that a browser may use, or must not make again. */
+        CredentialDescriptor: {
+            /** @description Its id in base64url. */
+            id: string;
+            /** @description The ways to it. */
+            transports: string[];
+        };
         /**
          * @description Where a key comes from.
          * @enum {string}
@@ -7249,6 +10551,11 @@ export interface components {
         /** @description The messages of a chat that wait. */
         DeferredSends: {
             sends: components["schemas"]["DeferredSend"][];
+        };
+        /** @description The name of an organization, to confirm what cannot be undone. */
+        DeleteOrganizationRequest: {
+            /** @description Exactly as it is written. */
+            name: string;
         };
         /**
          * @description A dialect of the OpenAI format.
@@ -7361,13 +10668,31 @@ export interface components {
              * @description Stable; the list only grows.
              * @enum {string}
              */
-            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TRUSTED_KEY_LIMIT" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "KNOWLEDGE_SAME_DATABASE" | "KNOWLEDGE_CHECK_FAILED" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "KNOWLEDGE_MISCONFIGURED" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "BUSY" | "DRAINING";
+            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "UPLOAD_POLICY_REJECTED" | "USER_NOT_ORG_MEMBER" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "TWO_FACTOR_CODE_INVALID" | "PASSKEY_INVALID" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "TWO_FACTOR_NOT_PENDING" | "PASSKEY_REFUSED" | "FORBIDDEN" | "TWO_FACTOR_REQUIRED" | "SESSION_NOT_FRESH" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "TEAM_FORBIDDEN" | "API_KEY_SCOPE_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "TEAM_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "PASSKEY_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "SSO_NOT_CONFIGURED" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "SANDBOX_NOT_CONFIGURED" | "CODE_RUN_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TEAM_NAME_TAKEN" | "TEAM_LAST_MEMBER" | "TEAM_LIMIT" | "TEAM_MANAGED" | "PASSWORD_NOT_SET" | "TOTP_ALREADY_ENABLED" | "TOTP_NOT_ENABLED" | "PASSKEY_ALREADY_REGISTERED" | "PASSKEY_LIMIT" | "PASSKEY_UNAVAILABLE" | "TRUSTED_KEY_LIMIT" | "API_KEY_LIMIT" | "API_KEY_REPLACED" | "sso_config_unreadable" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "KNOWLEDGE_SAME_DATABASE" | "KNOWLEDGE_CHECK_FAILED" | "SANDBOX_ASLEEP" | "SANDBOX_CAPACITY_EXCEEDED" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "KNOWLEDGE_MISCONFIGURED" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "SUBSCRIPTION_EXHAUSTED" | "SANDBOX_UNAVAILABLE" | "BUSY" | "DRAINING";
             /** @description Details for some codes, such as `issues`: a list of `{path, message}`. */
             data?: Record<string, never>;
             /** @description What is wrong and what to do, in English. */
             error: string;
             /** @description The request, for the people who read the log; with 413, 414, 429 and 5xx. */
             requestId?: string;
+        };
+        /** @description The second factors of the person. */
+        Factors: {
+            /**
+             * Format: int32
+             * @description How many backup codes are left.
+             */
+            backupCodesLeft: number;
+            /** @description Whether the account has a password, which an authenticator app needs. */
+            hasPassword: boolean;
+            /** @description The passkeys, the oldest first. */
+            passkeys: components["schemas"]["Passkey"][];
+            /** @description Whether passkeys can be made on this page. */
+            passkeysHere: boolean;
+            /** @description Whether adding a passkey asks for the password. */
+            passwordNeeded: boolean;
+            /** @description Whether an authenticator app is on. */
+            totp: boolean;
         };
         /** @description A rating with its comment; `null` withdraws it. */
         FeedbackRequest: {
@@ -7435,6 +10760,13 @@ export interface components {
         /** @description Every chat model of the organization. */
         GovernedModels: {
             models: components["schemas"]["ChatModel"][];
+        };
+        /** @description An agent runtime. */
+        Harness: {
+            /** @description Its identifier. */
+            harness: string;
+            /** @description Its readable name. */
+            label: string;
         };
         /** @description The names of the headers, as the operator set them. */
         HeaderNames: {
@@ -7543,7 +10875,7 @@ export interface components {
          * @description Whose limit it is.
          * @enum {string}
          */
-        LimitScope: "user" | "role" | "default" | "org";
+        LimitScope: "user" | "role" | "team" | "default" | "org";
         /** @description A limit that binds the caller. */
         LimitView: {
             code: components["schemas"]["LimitKind"];
@@ -7558,6 +10890,8 @@ export interface components {
              */
             resetsAt: number;
             scope: components["schemas"]["LimitScope"];
+            /** @description Whether the use of others counts toward it as well: all of the organization's, or of the team's members. */
+            shared: boolean;
             /**
              * Format: double
              * @description Tokens, cents or requests.
@@ -7584,7 +10918,7 @@ export interface components {
             organization: components["schemas"]["MeOrganization"];
             /** @description Every organization the key can act in. */
             organizations: components["schemas"]["MeOrganization"][];
-            user: components["schemas"]["MeUser"];
+            user: components["schemas"]["MeUser"] | null;
         };
         /** @description What the caller may do here beyond reading. */
         MeCapabilities: {
@@ -7603,7 +10937,7 @@ export interface components {
             /** @description Its name. */
             name: string;
         };
-        /** @description An organization and the person's role there. */
+        /** @description An organization and the role that counts there. */
         MeOrganization: {
             /**
              * Format: uuid
@@ -7617,7 +10951,7 @@ export interface components {
             /** @description What `X-Organization-Slug` takes. */
             slug: string;
         };
-        /** @description The person behind the key. */
+        /** @description The person that a key acts as. */
         MeUser: {
             /** @description Sign-in address. */
             email: string;
@@ -7648,6 +10982,18 @@ export interface components {
              * @description The person.
              */
             userId: string;
+        };
+        /** @description The factors of a member. */
+        MemberFactors: {
+            /**
+             * Format: int32
+             * @description How many backup codes are left.
+             */
+            backupCodesLeft: number;
+            /** @description The passkeys, the oldest first. */
+            passkeys: components["schemas"]["Passkey"][];
+            /** @description Whether an authenticator app is on. */
+            totp: boolean;
         };
         /** @description Every member. */
         Members: {
@@ -7826,10 +11172,73 @@ export interface components {
         NamedMessage: {
             messageId: components["schemas"]["MessageId"];
         };
+        /** @description The password, where it is asked for. */
+        NewPasskeyRequest: {
+            /** @description The person's own password; needed when `passwordNeeded` says so. */
+            password?: string | null;
+        };
+        /** @description A team to make. */
+        NewTeam: {
+            /** @description At most 500 characters. */
+            description?: string;
+            /** @description 1 to 100 characters. */
+            name: string;
+            /** @description Members of the organization; nobody = the person who makes the team. */
+            userIds?: components["schemas"]["UserId"][];
+        };
         /** @description A thread to create. */
         NewThread: {
             /** @description 1–120 characters. */
             title?: string | null;
+        };
+        /**
+         * Format: uuid
+         * @description Something that a person is told.
+         */
+        NoticeId: string;
+        /** @description What a person is told. */
+        Notification: {
+            /** @description The rest, and what to do about it. */
+            body: string;
+            /**
+             * Format: int64
+             * @description When, in epoch milliseconds.
+             */
+            createdAt: number;
+            id: components["schemas"]["NoticeId"];
+            /** @description What happened, as a stable word. */
+            kind: string;
+            /** @description The page that shows more, below `/dashboard/{orgId}/`. */
+            path: string;
+            /** @description Whether the person has seen it. */
+            read: boolean;
+            /** @description What happened, in the language that was asked for. */
+            title: string;
+        };
+        /** @description A kind of notification. */
+        NotificationKind: {
+            /** @description Whether it cannot be declined. */
+            always: boolean;
+            /** @description The word that stands in notifications and in `muted`. */
+            kind: string;
+            /** @description Whether the person declined it. */
+            muted: boolean;
+        };
+        /** @description A page of notifications, the newest first. */
+        NotificationPage: {
+            /** @description Empty on the last page. */
+            continueCursor: string;
+            isDone: boolean;
+            page: components["schemas"]["Notification"][];
+        };
+        /** @description What a person is told of. */
+        NotificationSettings: {
+            kinds: components["schemas"]["NotificationKind"][];
+        };
+        /** @description What a person wants to be told. */
+        NotificationWishes: {
+            /** @description Kinds that are declined. */
+            muted: string[];
         };
         /** @description Where the organization's files are. */
         ObjectStorage: {
@@ -8053,6 +11462,79 @@ export interface components {
              */
             start: number;
         };
+        /** @description A passkey. */
+        Passkey: {
+            /**
+             * Format: int64
+             * @description When it was added, in epoch milliseconds.
+             */
+            createdAt: number;
+            /**
+             * Format: uuid
+             * @description The passkey.
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description When somebody signed in with it last, in epoch milliseconds.
+             */
+            lastUsedAt: number | null;
+            /** @description What its owner calls it. */
+            name: string;
+        };
+        /** @description What an authenticator answered; everything in base64url. */
+        PasskeyAssertion: {
+            /** @description `response.authenticatorData`. */
+            authenticatorData: string;
+            /** @description `response.clientDataJSON`. */
+            clientData: string;
+            /** @description The passkey's id. */
+            id: string;
+            /** @description `response.signature`. */
+            signature: string;
+            /** @description `response.userHandle`, where the passkey names its owner. */
+            userHandle?: string | null;
+        };
+        /** @description A question to an authenticator, as `navigator.credentials.create` takes it with its texts as bytes. */
+        PasskeyCreationOptions: {
+            /** @description The algorithms that may be used, the preferred one first (COSE). */
+            algorithms: number[];
+            /** @description What is signed, in base64url. */
+            challenge: string;
+            /** @description The passkeys that are there. */
+            excludeCredentials: components["schemas"]["CredentialDescriptor"][];
+            /** @description The site. */
+            rpId: string;
+            /** @description The site's name. */
+            rpName: string;
+            /**
+             * Format: int64
+             * @description How long an answer counts, in milliseconds.
+             */
+            timeout: number;
+            /** @description The person's name. */
+            userDisplayName: string;
+            /** @description The person's id, in base64url. */
+            userId: string;
+            /** @description The person's address. */
+            userName: string;
+        };
+        /** @description A question to an authenticator, as `navigator.credentials.get` takes it with its texts as bytes. */
+        PasskeyRequestOptions: {
+            /** @description The passkeys that may answer; empty: any of the site. */
+            allowCredentials: components["schemas"]["CredentialDescriptor"][];
+            /** @description What is signed, in base64url. */
+            challenge: string;
+            /** @description The site. */
+            rpId: string;
+            /**
+             * Format: int64
+             * @description How long an answer counts, in milliseconds.
+             */
+            timeout: number;
+            /** @description Always `required`. */
+            userVerification: string;
+        };
         /** @description What a new password must be. */
         PasswordPolicy: {
             /** @description Fewest characters. */
@@ -8068,8 +11550,19 @@ export interface components {
         };
         /** @description The person's role and what it holds. */
         Permissions: {
-            /** @description Names of capabilities, such as `knowledge.write`. */
+            /**
+             * @description The acts that the person may do without further conditions, such as `knowledge.write`;
+             *     `sandboxes.read` besides, for those who see the sandboxes and run code, where there are any.
+             */
             capabilities: string[];
+            /**
+             * @description The person's cell of each act of the whole matrix of roles: `allowed`, `refused`, or the condition under
+             *     which it is allowed (`assigned`, `policy`, `namedReviewer`, `competence`, `policyOrCompetence`, `read`,
+             *     `names`, `ownTeams`). What this release has no door for is among them.
+             */
+            cells: {
+                [key: string]: string;
+            };
             role: components["schemas"]["Role"];
         };
         /** @description A policy. */
@@ -8096,7 +11589,7 @@ export interface components {
             value: Record<string, never>;
             /**
              * Format: int64
-             * @description The version that was changed; without it the change is made whatever the version.
+             * @description The version that was changed; without it and without `If-Match`, the change is made whatever the version.
              */
             version?: number | null;
         };
@@ -8135,10 +11628,40 @@ export interface components {
             extraBody?: {
                 [key: string]: unknown;
             };
+            /** @description Why the definition's file cannot be used; until it is mended or saved over, no model of the provider is called. */
+            fileError?: string;
             /** @enum {string} */
             kind: "shipped" | "custom" | "demo";
             models: components["schemas"]["Model"][];
             slug: string;
+            /** @description The agent runtime that uses the provider's subscriptions; absent where there is none. */
+            subscriptionRuntime?: components["schemas"]["SubscriptionRuntime"];
+            /** @description Subscriptions of the organization, which act in `subscriptionRuntime` alone. */
+            subscriptions: components["schemas"]["Subscription"][];
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description Earlier states of a definition. */
+        ProviderHistory: {
+            /** @description The newest first, at most a hundred. */
+            states: components["schemas"]["ProviderState"][];
+        };
+        /** @description A state of a definition. */
+        ProviderState: {
+            /**
+             * Format: int64
+             * @description In epoch milliseconds.
+             */
+            at: number;
+            /** @enum {string} */
+            change: "created" | "changed" | "deleted";
+            /** @description The definition as its file held it; it contains no secret. */
+            definition: unknown;
+            /**
+             * Format: uuid
+             * @description Names the state when it is restored.
+             */
+            id: string;
             /** Format: int64 */
             version: number;
         };
@@ -8161,6 +11684,31 @@ export interface components {
         /** @description Every provider. */
         Providers: {
             providers: components["schemas"]["Provider"][];
+            /** @description Files beside the definitions that cannot be used and belong to no provider. */
+            unusableFiles: components["schemas"]["UnusableFile"][];
+        };
+        /** @description What an organization lets a directory do. */
+        Provisioning: {
+            /** @description The address that the directory is given. */
+            baseUrl: string;
+            /** @description Whether the token works. */
+            enabled: boolean;
+            /**
+             * Format: int64
+             * @description When it was used last, to the minute, in epoch milliseconds.
+             */
+            lastUsedAt: number | null;
+            /** @description The beginning of the token; `null` without one. */
+            token: string | null;
+            /**
+             * Format: int64
+             * @description When the token was made, in epoch milliseconds.
+             */
+            tokenMadeAt: number | null;
+        };
+        /** @description A new token. It is shown only now. */
+        ProvisioningToken: {
+            token: string;
         };
         /**
          * @description A rating.
@@ -8187,9 +11735,34 @@ export interface components {
             /** @description In readable English. */
             message: string;
         };
+        /** @description Another name. */
+        RenamePasskeyRequest: {
+            /** @description 1 to 64 characters. */
+            name: string;
+        };
         /** @description A new title. */
         RenameRequest: {
             title: string;
+        };
+        /** @description An earlier state to save anew. */
+        RestoreProviderRequest: {
+            /**
+             * Format: uuid
+             * @description The state.
+             */
+            state: string;
+            /**
+             * Format: int64
+             * @description The version of the present definition; absent for a deleted one.
+             */
+            version?: number | null;
+        };
+        /** @description What became of the provider of a deleted credential. */
+        RetiredProvider: {
+            /** @description Whether it was deleted. Shipped providers and those with other credentials stay. */
+            deleted: boolean;
+            /** @description Why it stays although it should have gone. */
+            reason?: string;
         };
         /** @description What came of a retry. */
         Retried: {
@@ -8210,6 +11783,169 @@ export interface components {
          * @enum {string}
          */
         Role: "owner" | "admin" | "developer" | "editor" | "member" | "disabled";
+        /** @description How a key is replaced. */
+        RotateApiKeyRequest: {
+            /**
+             * Format: int64
+             * @description How long the old key goes on working: 0 to 168 hours.
+             */
+            overlapHours?: number;
+        };
+        /** @description A program to run. */
+        RunCodeRequest: {
+            /** @description At most 65,536 bytes. */
+            code: string;
+            language: components["schemas"]["CodeLanguage"];
+        };
+        /** @description A sandbox. Whether it runs and whether it holds a place are two things: one may be kept warm without a place. */
+        Sandbox: {
+            /** @description `creating` and `active` hold a place, `released` holds none, `destroying` is being deleted. */
+            allocation: string;
+            id: string;
+            /** @description Whose it is; `null` when the account is gone. */
+            person: string | null;
+            /**
+             * Format: int32
+             * @description Programs that run in it.
+             */
+            running: number;
+            runtime: components["schemas"]["SandboxRuntime"];
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
+            usedAt: number;
+            /**
+             * Format: int64
+             * @description Milliseconds that its programs ran within 30 days.
+             */
+            usedMs: number;
+            /** @description `project`, `workflow` or `render`. */
+            workload: string;
+        };
+        /** @description Use of one class under its limit. */
+        SandboxClass: {
+            /**
+             * Format: int32
+             * @description Places that may be held at the same time.
+             */
+            limit: number;
+            /**
+             * Format: int32
+             * @description Places that are held.
+             */
+            used: number;
+        };
+        /** @description Limits and use by class. */
+        SandboxClasses: {
+            /** @description Standing workspaces, those of people who run code among them. */
+            project: components["schemas"]["SandboxClass"];
+            /** @description Renderings. */
+            render: components["schemas"]["SandboxClass"];
+            /** @description Runs of automations. */
+            workflow: components["schemas"]["SandboxClass"];
+        };
+        /** @description A disk of the host. */
+        SandboxDisk: {
+            /**
+             * Format: int64
+             * @description Below so much no sandbox starts; 0 = no such floor.
+             */
+            floorBytes: number;
+            /** Format: int64 */
+            freeBytes: number;
+            /** Format: int64 */
+            totalBytes: number;
+        };
+        /** @description What the host said. What it does not know is `null`, never 0. */
+        SandboxHost: {
+            /**
+             * Format: int32
+             * @description How many it holds.
+             */
+            capacity: number;
+            engineDisk: components["schemas"]["SandboxDisk"] | null;
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
+            observedAt: number;
+            /**
+             * Format: int32
+             * @description Sandboxes of the organization that run or start.
+             */
+            ownSessions: number;
+            /**
+             * Format: double
+             * @description Share of the last ten seconds in which something waited for a processor, 0 to 100.
+             */
+            pressurePercent: number | null;
+            /**
+             * Format: int32
+             * @description Sandboxes of the deployment that run or start.
+             */
+            sessions: number;
+            /** Format: int32 */
+            totalCores: number | null;
+            /** Format: int64 */
+            totalMemoryBytes: number | null;
+            /** Format: double */
+            usedCores: number | null;
+            /** Format: int64 */
+            usedMemoryBytes: number | null;
+            workspaceDisk: components["schemas"]["SandboxDisk"] | null;
+        };
+        /**
+         * @description Whether a sandbox runs on the host.
+         * @enum {string}
+         */
+        SandboxRuntime: "running" | "starting" | "stopped" | "unknown";
+        /** @description How many runs were ended. */
+        SandboxStopped: {
+            /** Format: int32 */
+            cancelled: number;
+        };
+        /** @description Somebody who waits for a place. */
+        SandboxWaiter: {
+            /** @description `null` when the account is gone. */
+            person: string | null;
+            /** @description As of a run. */
+            reason: string | null;
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
+            since: number;
+        };
+        /** @description The organization's sandboxes. */
+        Sandboxes: {
+            classes: components["schemas"]["SandboxClasses"] | null;
+            host: components["schemas"]["SandboxHost"] | null;
+            /** @description Who waits, for those who manage sandboxes. */
+            line?: components["schemas"]["SandboxWaiter"][];
+            /**
+             * Format: int64
+             * @description Programs that ended within 30 days.
+             */
+            runs: number;
+            /** @description The latest 100 sandboxes, for those who manage them. */
+            sessions?: components["schemas"]["Sandbox"][];
+            /**
+             * Format: int64
+             * @description Milliseconds that they ran.
+             */
+            usedMs: number;
+            /**
+             * Format: int64
+             * @description Version of the policy `sandbox_quota`.
+             */
+            version: number;
+            /**
+             * Format: int32
+             * @description Runs that wait.
+             */
+            waiting: number;
+        };
         /** @description The answer to a search. */
         SearchAnswer: {
             diagnostics: components["schemas"]["SearchDiagnostics"];
@@ -8316,6 +12052,40 @@ export interface components {
             ref: components["schemas"]["FileId"];
             title: string;
         };
+        /** @description The password was right, and a second factor is asked for. */
+        SecondFactorAsked: {
+            /** @description Always true. */
+            twoFactorRedirect: boolean;
+        };
+        /** @description How a sign-in that waits can be finished. */
+        SecondFactorMethods: {
+            /** @description A backup code. */
+            backupCode: boolean;
+            /** @description A passkey, on this page. */
+            passkey: boolean;
+            /** @description A code of an authenticator app. */
+            totp: boolean;
+        };
+        /** @description An organization that wants a second factor of somebody who has none. */
+        SecondFactorWanted: {
+            /**
+             * Format: uuid
+             * @description The organization.
+             */
+            organizationId: string;
+            /** @description Whether that is over: nothing of the organization is answered. */
+            over: boolean;
+            /**
+             * Format: int64
+             * @description Until when the person may go without, in epoch milliseconds.
+             */
+            until: number;
+        };
+        /** @description Notifications that were seen. */
+        SeenNotifications: {
+            /** @description At most 100; absent = all. */
+            ids?: components["schemas"]["NoticeId"][] | null;
+        };
         /** @description A message to send. The model is never chosen for you: `auto`, which the web app offers, is no model here. */
         SendMessage: {
             /** @description 1–100,000 characters. */
@@ -8359,10 +12129,16 @@ export interface components {
             fileEvents: boolean;
             /** @description The person's organizations, also those where their access is disabled. */
             organizations: components["schemas"]["OrganizationSummary"][];
+            /** @description Whether passkeys can be used on this page. */
+            passkeys: boolean;
+            /** @description Organizations that want a second factor, which the person does not have. */
+            secondFactorWanted: components["schemas"]["SecondFactorWanted"][];
             /** @description Whether no account exists yet. */
             setupRequired: boolean;
             /** @description Whether setup from this client needs the token from the server's log. */
             setupTokenRequired: boolean;
+            /** @description Whether the visitor, who is signed out, can choose an identity provider. */
+            sso: boolean;
             /** @description Whether a reverse proxy names the visitor, who is signed out, and may sign people in. */
             trustedHeaders: boolean;
             user: components["schemas"]["SessionUser"] | null;
@@ -8389,6 +12165,10 @@ export interface components {
             id: string;
             /** @description Display name. */
             name: string;
+        };
+        /** @description Whether a directory provisions the organization. */
+        SetProvisioningRequest: {
+            enabled: boolean;
         };
         /** @description The first owner, signed in. */
         SetupDone: {
@@ -8483,6 +12263,34 @@ export interface components {
             /** @enum {string} */
             type: "citation";
         };
+        /** @description What a right password leads to. */
+        SignInAnswer: components["schemas"]["SignInDone"] | components["schemas"]["SecondFactorAsked"];
+        /** @description A counter of failed sign-ins. */
+        SignInBlock: {
+            /**
+             * Format: int64
+             * @description Until when attempts are refused, in milliseconds since 1970; absent when they are not.
+             */
+            blockedUntil?: number;
+            /** @description The member's address. */
+            email: string;
+            /**
+             * Format: int32
+             * @description Failures since the last success.
+             */
+            failures: number;
+            /**
+             * Format: int64
+             * @description The last attempt, in milliseconds since 1970.
+             */
+            lastAt: number;
+            /** @description The network the attempts came from, or its keyed hash; absent: all networks together. */
+            network?: string;
+        };
+        /** @description Counters of failed sign-ins. */
+        SignInBlocks: {
+            blocks: components["schemas"]["SignInBlock"][];
+        };
         /** @description A person, signed in. */
         SignInDone: {
             /** @description The page to show next. */
@@ -8518,6 +12326,101 @@ export interface components {
             /** @description The secret of HMAC-SHA256, as this text. */
             signingSecret: string;
         };
+        /** @description A connection in the sign-in page. */
+        SsoChoice: {
+            displayName: string;
+            /** Format: uuid */
+            id: string;
+        };
+        /** @description Where the provider says what: paths of claims, with dots into nested ones. */
+        SsoClaims: {
+            email: string;
+            groups: string;
+            name: string;
+            roles: string;
+        };
+        /** @description What the provider is, and what is made of its answers. */
+        SsoConfig: {
+            /** @description Whether the rules decide about roles, at each sign-in. */
+            autoAssign: boolean;
+            claims: components["schemas"]["SsoClaims"];
+            clientId: string;
+            /** @description Groups that have nothing to do with teams, at most 200. */
+            excludedGroups: string[];
+            /** @description The issuer, below which the discovery document is. */
+            issuer: string;
+            protocol: components["schemas"]["SsoProtocol"];
+            /** @description At most 100; the first that matches counts. */
+            rules: components["schemas"]["SsoRule"][];
+            /** @description At most 30; `openid` is added. */
+            scopes: string[];
+            /** @description Whether people are put into the teams that their groups are called. */
+            teamSync: boolean;
+        };
+        /** @description An organization's connection with its identity provider. */
+        SsoConnection: {
+            config: components["schemas"]["SsoConfig"] | null;
+            defaultRole: components["schemas"]["AssertableRole"];
+            displayName: string;
+            domains: string[];
+            enabled: boolean;
+            /** @description Whether a client secret is stored. */
+            hasSecret: boolean;
+            /** Format: uuid */
+            id: string;
+        };
+        /** @description A connection to save or to test. */
+        SsoForm: {
+            /** @description Absent: the one that is stored; empty: there is none. */
+            clientSecret?: string | null;
+            config: components["schemas"]["SsoConfig"];
+            /** @description What people are whom no rule matches. */
+            defaultRole: components["schemas"]["AssertableRole"];
+            /** @description Shown in the sign-in page, to everybody. */
+            displayName: string;
+            /** @description Whose addresses sign in with it, at most 50; none = all. */
+            domains: string[];
+            /** @description Whether people sign in with it. */
+            enabled: boolean;
+        };
+        /** @description The connections to choose from. */
+        SsoOffer: {
+            /** @description Whether there are others, which are found by an address. */
+            byAddress: boolean;
+            /** @description By name. */
+            connections: components["schemas"]["SsoChoice"][];
+        };
+        /**
+         * @description How the provider speaks: OpenID Connect, in general or as Microsoft Entra ID does.
+         * @enum {string}
+         */
+        SsoProtocol: "oidc" | "entra";
+        /** @description People in whose claim the value stands have the role. */
+        SsoRule: {
+            /** @description `groups`, `roles`, or the path of any claim. */
+            claim: string;
+            role: components["schemas"]["AssertableRole"];
+            value: string;
+        };
+        /** @description The connection, and what to register at the provider. */
+        SsoSettings: {
+            /** @description The redirect addresses, one for each address of this Tale. */
+            callbacks: string[];
+            connection: components["schemas"]["SsoConnection"] | null;
+        };
+        /** @description A step of a test. */
+        SsoStep: {
+            /** @description What is wrong, in English; `null` when nothing is. */
+            detail: string | null;
+            ok: boolean;
+        };
+        /** @description How far a test came. */
+        SsoTest: {
+            credentials: components["schemas"]["SsoStep"] | null;
+            /** @description The discovery document. */
+            discovery: components["schemas"]["SsoStep"];
+            keys: components["schemas"]["SsoStep"] | null;
+        };
         /**
          * @description How far a document is indexed.
          * @enum {string}
@@ -8540,6 +12443,92 @@ export interface components {
         /** @description Where pages exchange files. */
         StoreOriginList: {
             origins: string[];
+        };
+        /** @description A subscription, without its secret. It acts in its agent runtime alone. */
+        Subscription: {
+            broker: components["schemas"]["Broker"];
+            enabled: boolean;
+            /** Format: uuid */
+            id: string;
+            /** @description First four and last two characters of the broker's stored secret. */
+            masked?: string;
+            /** @description The models of the plan; empty = all. */
+            modelAllowlist: string[];
+            /** @description Unique in the organization, among credentials too. */
+            name: string;
+            /**
+             * Format: int64
+             * @description In epoch milliseconds.
+             */
+            updatedAt: number;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description The agent runtime that uses a provider's subscriptions. */
+        SubscriptionRuntime: {
+            /** @description Its identifier. */
+            harness: string;
+            /** @description Its name. */
+            label: string;
+            /** @description Plans serve only a part of the models, which must be listed. */
+            needsModels: boolean;
+            /** @description The variables that it reads a token from, the usual one first. */
+            targetEnvVars: string[];
+        };
+        /** @description A team. */
+        Team: {
+            /**
+             * Format: int64
+             * @description Since when, in epoch milliseconds.
+             */
+            createdAt: number;
+            /** @description What it is for; may be empty. */
+            description: string;
+            id: components["schemas"]["TeamId"];
+            /** @description Whether its name and its people are a directory's to change. */
+            managed: boolean;
+            /**
+             * Format: int64
+             * @description How many people are in it.
+             */
+            memberCount: number;
+            /** @description Whether the caller is one of them. */
+            mine: boolean;
+            /** @description Unique in the organization, whatever its case and spaces. */
+            name: string;
+        };
+        /** @description Members of the organization. */
+        TeamAdditions: {
+            /** @description At most 500. */
+            userIds: components["schemas"]["UserId"][];
+        };
+        /** @description What changes; absent fields stay. */
+        TeamChange: {
+            /** @description Another description. */
+            description?: string | null;
+            /** @description Another name. */
+            name?: string | null;
+        };
+        /**
+         * Format: uuid
+         * @description A team of an organization.
+         */
+        TeamId: string;
+        /** @description Somebody in a team. */
+        TeamMember: {
+            /** @description Sign-in address. */
+            email: string;
+            /** @description Display name. */
+            name: string;
+            userId: components["schemas"]["UserId"];
+        };
+        /** @description Who is in a team. */
+        TeamMembers: {
+            members: components["schemas"]["TeamMember"][];
+        };
+        /** @description Every team. */
+        Teams: {
+            teams: components["schemas"]["Team"][];
         };
         /** @description What to test; the provider's first model and default credential when absent. */
         TestProviderRequest: {
@@ -8618,6 +12607,20 @@ export interface components {
          * @enum {string}
          */
         ToolApi: "responses";
+        /** @description What an authenticator app needs to know. */
+        TotpSetup: {
+            /** @description The dark modules as the path of an SVG image that is `qrSize` wide and high, without a margin. */
+            qrPath: string;
+            /**
+             * Format: int32
+             * @description Modules on each side of the QR code of `uri`.
+             */
+            qrSize: number;
+            /** @description The secret to type, in Base32. */
+            secret: string;
+            /** @description The same with its names, as apps read it. */
+            uri: string;
+        };
         /** @description A transcription model. */
         TranscriptionChoice: {
             model: string;
@@ -8685,10 +12688,25 @@ export interface components {
             /** @description Whether it takes signed assertions only. */
             signedOnly: boolean;
         };
+        /** @description How many notifications are unread. */
+        UnreadNotifications: {
+            /**
+             * Format: int32
+             * @description 100 stands for 100 and more.
+             */
+            unread: number;
+        };
         /** @description Whether a link was ended. */
         Unshared: {
             /** @description `false` when the chat was private already. */
             ok: boolean;
+        };
+        /** @description A file in the folder of definitions that cannot be used. */
+        UnusableFile: {
+            /** @description Its name. */
+            file: string;
+            /** @description What is wrong with it. */
+            reason: string;
         };
         /** @description Another display name. */
         UpdateAccountRequest: {
@@ -8832,6 +12850,11 @@ export interface components {
             /** @description Whether there are more groups than these 500. */
             truncated: boolean;
         };
+        /**
+         * Format: uuid
+         * @description A person's account on this deployment.
+         */
+        UserId: string;
         /** @description The versions of a turn. */
         Versions: {
             count: number;

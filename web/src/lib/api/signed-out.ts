@@ -1,15 +1,30 @@
 /** What happens when the server no longer knows this browser's session; every call reports here. */
+import { atWall, enrollPath } from '#lib/factors/wall.ts';
 import type { ApiProblem } from './problem.ts';
 
-type Listener = () => void;
+type Listener = () => unknown;
 let signedOut: Listener = () => {};
+let leaving = false;
 
-/** Registers what happens then. Drafts stay in the browser; unsaved fields of a dialog do not. */
+/** Registers what happens then, until its promise settles. Drafts stay in the browser; unsaved fields of a dialog do not. */
 export function onSignedOut(listener: Listener): void {
 	signedOut = listener;
 }
 
-/** Looks at a refusal; one that says so ends the session here, too. */
+/** Ends the session once: several requests are refused together, and the login page reads the session anew. */
+async function leave(): Promise<void> {
+	if (leaving) return;
+	leaving = true;
+	try {
+		await signedOut();
+	} finally {
+		leaving = false;
+	}
+}
+
+/** Looks at a refusal: one that says so ends the session here, too, or asks for a second factor first. */
 export function watchSession(problem: ApiProblem): void {
-	if (problem.status === 401 && problem.code !== 'INVALID_CREDENTIALS') signedOut();
+	if (problem.code === 'UNAUTHORIZED') void leave();
+	if (problem.code === 'TWO_FACTOR_REQUIRED' && !atWall(location.pathname))
+		location.assign(enrollPath(location.pathname));
 }

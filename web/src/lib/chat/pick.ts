@@ -63,3 +63,9 @@ export function byProvider(models: readonly ChatModel[], search: string): { prov
 	}
 	return [...groups].map(([provider, list]) => ({ provider, models: list }));
 }
+
+/** Names the subscriptions, which serve no chat, for whoever looks for their models; nothing without any. */
+export function leftOut(composer: Composer | undefined): string {
+	const names = (composer?.subscriptions ?? []).map(({ name, providerName }) => `${name} (${providerName})`);
+	return names.length > 0 ? m.chat_subscriptions_left_out({ names: names.join(', ') }) : '';
+}

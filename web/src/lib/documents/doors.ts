@@ -52,18 +52,24 @@ export function uploadDoors<Result>(
 				return { code: cause.status === 507 ? 'UPLOAD_NO_SPACE' : TRANSFER_CODES[cause.reason] };
 			}
 			const problem = toProblem(cause);
-			return { code: problem.code, message: problemText(problem), requestId: problem.requestId ?? undefined };
+			const { limitBytes } = problem.data;
+			const message = limitBytes
+				? m.documents_upload_over({ limit: limitText(Number(limitBytes), 1) })
+				: problem.code === 'UPLOAD_POLICY_REJECTED'
+					? m.documents_upload_unsupported()
+					: problemText(problem);
+			return { code: problem.code, message, requestId: problem.requestId ?? undefined };
 		}
 	};
 }
 
 /** A limit of the upload doors as people know it: 104,857,600 bytes are "100 MB". */
-export function limitText(bytes: number): string {
+export function limitText(bytes: number, digits = 0): string {
 	return formatNumber(bytes / 1_048_576, {
 		style: 'unit',
 		unit: 'megabyte',
 		unitDisplay: 'short',
-		maximumFractionDigits: 0
+		maximumFractionDigits: digits
 	});
 }
 

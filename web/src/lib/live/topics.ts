@@ -32,7 +32,9 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 		case 'document':
 			return id ? [org('documents'), org('document', id), org('embedding')] : [org('documents'), org('document')];
 		case 'members':
-			return [org('members'), org('permissions'), keys.session];
+			return [org('members'), org('permissions'), org('teams'), keys.session];
+		case 'teams':
+			return [org('teams'), org('composer')];
 		case 'providers':
 			return [org('providers'), org('composer'), org('embedding'), org('transcription'), org('modelEndpoints')];
 		case 'embedding':
@@ -42,11 +44,14 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 		case 'apiKeys':
 			return [org('apiKeys')];
 		case 'organization':
-			return [keys.session, org('trustedHeaders')];
+			return [keys.session, org('trustedHeaders'), org('sso')];
 		case 'policies':
 			return ['governance', 'composer', 'transcription', 'budget', 'modelEndpoints'].map((of) => org(of));
 		case 'preferences':
-			return [org('preferences')];
+		case 'notifications':
+		case 'sandboxes':
+		case 'codeRuns':
+			return [org(topic)];
 		default:
 			return [org()];
 	}

@@ -31,5 +31,5 @@ export const paths = {
 export function safeNext(value: string | null): string | undefined {
 	if (!value || !value.startsWith(`${base}/`) || value.startsWith('//') || value.includes('\\')) return undefined;
 	const path = value.slice(base.length);
-	return path.startsWith('/log-in') || path.startsWith('/setup') ? undefined : value;
+	return /^\/(log-in|setup|2fa)/.test(path) ? undefined : value;
 }

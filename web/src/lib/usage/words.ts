@@ -4,7 +4,7 @@ import { m } from '#lib/paraglide/messages.js';
 import type { Limit, Metric, UsageGroup } from './types.ts';
 
 /** What of a limit a sentence needs; refusals carry the same fields. */
-export type LimitFacts = Pick<Limit, 'code' | 'scope' | 'period' | 'used' | 'limit' | 'resetsAt'>;
+export type LimitFacts = Pick<Limit, 'code' | 'scope' | 'shared' | 'period' | 'used' | 'limit' | 'resetsAt'>;
 
 /** Dollars; what is less than a cent keeps the digits that tell it from nothing. */
 export function formatCost(cents: number): string {
@@ -46,11 +46,18 @@ export function periodName(period: Limit['period']): string {
 }
 
 /** Whose limit it is and how much it is: `Your limit of $5.00 per month`. */
-function whose(facts: { code: Limit['code']; scope: string; period: Limit['period']; limit: number }): string {
+function whose(facts: {
+	code: Limit['code'];
+	scope: string;
+	shared: boolean;
+	period: Limit['period'];
+	limit: number;
+}): string {
 	const amount = amountOf(facts.code, facts.limit);
 	const period = periodName(facts.period);
 	if (facts.scope === 'org') return m.usage_limit_org({ amount, period });
 	if (facts.scope === 'apiKey') return m.usage_limit_key({ amount, period });
+	if (facts.shared) return m.usage_limit_team({ amount, period });
 	return m.usage_limit_yours({ amount, period });
 }
 
@@ -68,11 +75,12 @@ export const warningText = (facts: LimitFacts): string =>
 
 /** The sentence of a refusal by its data; nothing when the data are not those of a limit. */
 export function refusalSentence(data: Record<string, unknown>): string | null {
-	const { code, scope, period, used, limit, resetsAt } = data;
+	const { code, scope, shared, period, used, limit, resetsAt } = data;
 	const known =
 		typeof code === 'string' && code in AMOUNTS && (period === 'daily' || period === 'weekly' || period === 'monthly');
 	if (!known || typeof limit !== 'number' || typeof used !== 'number' || typeof resetsAt !== 'number') return null;
-	const facts = { code: code as Limit['code'], scope: String(scope), period: period as Limit['period'], limit };
+	const of = { scope: String(scope), shared: shared === true, period: period as Limit['period'] };
+	const facts = { code: code as Limit['code'], ...of, limit };
 	return m.usage_refused_text({ limit: whose(facts), reset: formatDateTime(resetsAt) });
 }
 
@@ -82,7 +90,8 @@ const SOURCES: Record<string, () => string> = {
 	'thread-title': m.usage_source_title,
 	__transcription__: m.usage_source_transcription,
 	__knowledge__: m.usage_source_knowledge,
-	__direct_api__: m.usage_source_direct
+	__direct_api__: m.usage_source_direct,
+	__provider_test__: m.usage_source_test
 };
 
 /** The name of a row, never its id. */

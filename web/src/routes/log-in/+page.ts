@@ -12,10 +12,13 @@ export async function load({ url }) {
 	const idle = url.searchParams.get('reason') === 'idle';
 	const refused = url.searchParams.has('trusted_headers_error');
 	const handOff = session.trustedHeaders;
-	if (handOff && !idle && !refused && mayHandOff() && noteHandOff()) {
+	const refusal = url.searchParams.has('error')
+		? (await import('#lib/auth/refusal.ts')).refusalOf(url.searchParams)
+		: null;
+	if (handOff && !idle && !refused && !refusal && mayHandOff() && noteHandOff()) {
 		location.replace(paths.handOff(next));
 		// Nothing of the form shows while the browser leaves.
 		await new Promise(() => {});
 	}
-	return { next, idle, refused, handOff };
+	return { next, idle, refused, refusal, handOff, passkeys: session.passkeys, sso: session.sso };
 }

@@ -5,8 +5,8 @@ import { queryClient } from '#lib/api/query-client.ts';
 
 /** Whom a rule is about. */
 export interface Target {
-	scope: 'user' | 'role' | 'default' | 'org' | 'apiKey';
-	/** The person's id or the role. */
+	scope: 'user' | 'team' | 'role' | 'default' | 'org' | 'apiKey';
+	/** The id of the person or the team, or the role. */
 	scopeId?: string;
 	apiKeyId?: string;
 }
@@ -48,12 +48,58 @@ export interface Budgets {
 	rules: BudgetRule[];
 }
 
+export interface LoginPolicy {
+	enabled: boolean;
+	maxAttemptsBeforeLockout: number;
+	/** Milliseconds. */
+	backoffSchedule: number[];
+}
+
+export interface PasswordPolicy {
+	minLength: number;
+	requireUpper: boolean;
+	requireLower: boolean;
+	requireDigit: boolean;
+	requireSpecial: boolean;
+}
+
+export interface UploadPolicy {
+	enabled: boolean;
+	allowedExtensions: string[];
+	blockedExtensions: string[];
+	allowedMimeTypes: string[];
+	maxFileSizeBytes: number;
+	maxFileSizeLimits: { mimeTypePrefix: string; maxBytes: number }[];
+	maxTotalVolumeBytesPerUser: number;
+}
+
+export interface SessionPolicy {
+	enabled: boolean;
+	idleTimeoutMinutes: number;
+}
+
+export interface FactorPolicy {
+	enforced: boolean;
+	gracePeriodDays: number;
+	exemptSsoUsers: boolean;
+}
+
 interface Values {
 	model_access: ModelAccess;
 	default_models: DefaultModels;
 	budgets: Budgets;
 	transcription_model: { providerSlug?: string; modelId?: string };
-	session_idle_timeout: { enabled: boolean; idleTimeoutMinutes: number };
+	model_sync: { autoSyncEnabled: boolean };
+	login_policy: LoginPolicy;
+	password_policy: PasswordPolicy;
+	upload_policy: UploadPolicy;
+	session_idle_timeout: SessionPolicy;
+	two_factor_policy: FactorPolicy;
+	sandbox_quota: {
+		maxSessionsPerOrg: number;
+		maxWorkflowSessionsPerOrg: number;
+		maxRenderSessionsPerOrg: number;
+	};
 }
 export type PolicyKey = keyof Values;
 
@@ -63,6 +109,9 @@ export interface Policy<K extends PolicyKey> {
 	/** Why the present document can't be read; a save repairs it. */
 	unreadable?: string;
 }
+
+/** The fields that are to be set. */
+export type PolicyChange<K extends PolicyKey> = { [F in keyof Values[K]]?: Values[K][F] | null };
 
 export const policyQuery = <K extends PolicyKey>(orgId: string, key: K) => ({
 	queryKey: keys.org(orgId, 'governance', key),
@@ -79,7 +128,7 @@ export const policyQuery = <K extends PolicyKey>(orgId: string, key: K) => ({
 export async function savePolicy<K extends PolicyKey>(
 	orgId: string,
 	key: K,
-	value: { [F in keyof Values[K]]?: Values[K][F] | null },
+	value: PolicyChange<K>,
 	version?: number
 ): Promise<void> {
 	const saved = await send(

@@ -1,5 +1,5 @@
 /** Whom rules are about, by name. */
-import type { ApiKeyName, Member, Role } from '#lib/api/types.ts';
+import type { ApiKeyName, Member, Role, Team } from '#lib/api/types.ts';
 import { m } from '#lib/paraglide/messages.js';
 import { ROLES, roleName } from '#lib/session/roles.ts';
 import type { Target } from './policies.ts';
@@ -10,6 +10,8 @@ export function scopeLabel(scope: Scope): string {
 	switch (scope) {
 		case 'user':
 			return m.governance_scope_user();
+		case 'team':
+			return m.governance_scope_team();
 		case 'role':
 			return m.governance_scope_role();
 		case 'default':
@@ -30,8 +32,15 @@ export function aimed<R extends Target>(rule: R, scope: Scope, id: string): R {
 	delete next.scopeId;
 	delete next.apiKeyId;
 	if (scope === 'apiKey') next.apiKeyId = id;
-	else if (scope === 'user' || scope === 'role') next.scopeId = id;
+	else if (scope === 'user' || scope === 'team' || scope === 'role') next.scopeId = id;
 	return next;
+}
+
+/** What rules can name, besides roles. */
+export interface Nameable {
+	members: readonly Member[];
+	teams: readonly Team[];
+	keys: readonly ApiKeyName[];
 }
 
 export interface Named {
@@ -40,10 +49,12 @@ export interface Named {
 }
 
 /** What a rule of a scope can name, in the order in which it is looked for. */
-export function choices(scope: Scope, members: readonly Member[], keys: readonly ApiKeyName[]): Named[] {
+export function choices(scope: Scope, { members, teams, keys }: Nameable): Named[] {
 	switch (scope) {
 		case 'user':
 			return members.map(({ userId, name, email }) => ({ value: userId, label: `${name} (${email})` }));
+		case 'team':
+			return teams.map(({ id, name }) => ({ value: id, label: name }));
 		case 'role':
 			return ROLES.map((role) => ({ value: role, label: roleName(role) }));
 		case 'apiKey':
@@ -54,10 +65,14 @@ export function choices(scope: Scope, members: readonly Member[], keys: readonly
 }
 
 /** Whom a rule is about, in words. One whose target is gone stays readable. */
-export function targetName(target: Target, members: readonly Member[], keys: readonly ApiKeyName[]): string {
+export function targetName(target: Target, { members, teams, keys }: Nameable): string {
 	switch (target.scope) {
 		case 'user':
 			return members.find(({ userId }) => userId === target.scopeId)?.name ?? m.governance_gone_person();
+		case 'team': {
+			const team = teams.find(({ id }) => id === target.scopeId)?.name;
+			return team === undefined ? m.governance_gone_team() : m.governance_target_team({ team });
+		}
 		case 'role':
 			return m.governance_target_role({ role: roleName(target.scopeId as Role) });
 		case 'apiKey':
@@ -65,4 +80,10 @@ export function targetName(target: Target, members: readonly Member[], keys: rea
 		default:
 			return scopeLabel(target.scope);
 	}
+}
+
+/** What a target that is gone is called. */
+export function goneName(scope: Scope): string {
+	if (scope === 'apiKey') return m.governance_gone_key();
+	return scope === 'team' ? m.governance_gone_team() : m.governance_gone_person();
 }

@@ -1,6 +1,7 @@
 /** What the signed-in person may do with a member; the server judges again. */
 import ArrowRightLeft from '@lucide/svelte/icons/arrow-right-left';
 import Ban from '@lucide/svelte/icons/ban';
+import Fingerprint from '@lucide/svelte/icons/fingerprint';
 import KeyRound from '@lucide/svelte/icons/key-round';
 import ShieldCheck from '@lucide/svelte/icons/shield-check';
 import UserMinus from '@lucide/svelte/icons/user-minus';
@@ -9,7 +10,7 @@ import { m } from '#lib/paraglide/messages.js';
 import type { OpenOrg } from '#lib/session/org.svelte.ts';
 import type { MenuEntry } from '#lib/ui/menu.ts';
 
-export type MemberAct = { kind: 'role' | 'password' | 'disable' | 'transfer' | 'remove'; member: Member };
+export type MemberAct = { kind: 'role' | 'password' | 'factors' | 'disable' | 'transfer' | 'remove'; member: Member };
 
 export function memberActions(org: OpenOrg, member: Member, ask: (act: MemberAct) => void): MenuEntry[] {
 	const entries: MenuEntry[] = [];
@@ -19,7 +20,8 @@ export function memberActions(org: OpenOrg, member: Member, ask: (act: MemberAct
 	if (self || member.role === 'owner') return entries;
 	if (!member.isCreator) add('role', { label: m.members_change_role(), icon: ShieldCheck });
 	add('password', { label: m.members_reset_password(), icon: KeyRound });
-	if (org.can('ownership.transfer') && member.role !== 'disabled') {
+	add('factors', { label: m.factor_member(), icon: Fingerprint });
+	if (org.can('organization.own') && member.role !== 'disabled') {
 		add('transfer', { label: m.members_transfer(), icon: ArrowRightLeft });
 	}
 	entries.push('separator');

@@ -42,7 +42,8 @@ export function rowEntries(org: OpenOrg, row: Row, ask: (act: RowAct) => void): 
 		});
 	}
 	entries.push('separator');
-	if (credential && provider.kind === 'shipped') {
+	const several = provider.credentials.length > 1;
+	if (credential && (provider.kind === 'shipped' || several)) {
 		entries.push({
 			label: m.providers_delete_credential(),
 			danger: true,

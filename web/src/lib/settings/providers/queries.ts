@@ -4,12 +4,15 @@ import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
 import type {
 	ApiFormat,
+	Broker,
+	BrokerTest,
 	CatalogResult,
 	CheckedModels,
 	Credential,
 	Model,
 	Provider,
-	ProviderTest
+	ProviderTest,
+	Subscription
 } from '#lib/api/types.ts';
 
 export const providersQuery = (orgId: string) => ({
@@ -151,4 +154,38 @@ export async function changeCredential(
 export async function removeCredential(orgId: string, { id, version }: Credential): Promise<void> {
 	await send(api.DELETE('/api/app/credentials/{id}', { params: { query: { orgId, version }, path: { id } } }));
 	await reread(orgId);
+}
+
+export interface SubscriptionBody {
+	name: string;
+	broker: Broker;
+	brokerSecret?: string;
+	modelAllowlist: string[];
+}
+
+export async function addSubscription(orgId: string, slug: string, body: SubscriptionBody): Promise<Subscription> {
+	const params = { query: { orgId }, path: { slug } };
+	const added = await send(api.POST('/api/app/providers/{slug}/subscriptions', { params, body }));
+	await reread(orgId);
+	return added;
+}
+
+export async function changeSubscription(
+	orgId: string,
+	{ id, version }: Subscription,
+	change: Partial<SubscriptionBody> & { enabled?: boolean }
+): Promise<Subscription> {
+	const params = { query: { orgId }, path: { id } };
+	const changed = await send(api.PATCH('/api/app/subscriptions/{id}', { params, body: { version, ...change } }));
+	await reread(orgId);
+	return changed;
+}
+
+export async function removeSubscription(orgId: string, { id, version }: Subscription): Promise<void> {
+	await send(api.DELETE('/api/app/subscriptions/{id}', { params: { query: { orgId, version }, path: { id } } }));
+	await reread(orgId);
+}
+
+export function testSubscription(orgId: string, id: string, signal: AbortSignal): Promise<BrokerTest> {
+	return send(api.POST('/api/app/subscriptions/{id}/test', { params: { query: { orgId }, path: { id } }, signal }));
 }

@@ -1,5 +1,5 @@
 /** The rows of the credential table: each credential, and providers of one's own that need none. */
-import type { Credential, Provider } from '#lib/api/types.ts';
+import type { Credential, Provider, Subscription } from '#lib/api/types.ts';
 import { m } from '#lib/paraglide/messages.js';
 
 export interface Row {
@@ -16,6 +16,16 @@ export function rowsOf(providers: readonly Provider[]): Row[] {
 		}
 		return provider.credentials.map((credential) => ({ id: credential.id, provider, credential }));
 	});
+}
+
+export interface SubscriptionRow {
+	provider: Provider;
+	subscription: Subscription;
+}
+
+/** The subscriptions of all providers. */
+export function subscriptionsOf(providers: readonly Provider[]): SubscriptionRow[] {
+	return providers.flatMap((provider) => provider.subscriptions.map((subscription) => ({ provider, subscription })));
 }
 
 /** The providers whose models are read from themselves, as far as they can be asked. */

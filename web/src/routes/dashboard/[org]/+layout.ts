@@ -1,5 +1,6 @@
 import { error, redirect } from '@sveltejs/kit';
 import { queryClient } from '#lib/api/query-client.ts';
+import { enrollPath } from '#lib/factors/wall.ts';
 import { live } from '#lib/live/live.svelte.ts';
 import { openOrganizations, rememberOrganization } from '#lib/session/landing.ts';
 import { permissionsQuery, readSession } from '#lib/session/session.ts';
@@ -11,8 +12,10 @@ export async function load({ params, url }) {
 	if (!session.user) redirect(307, paths.logIn(url.pathname + url.search));
 	const organization = openOrganizations(session).find((candidate) => candidate.id === params.org);
 	if (!organization) error(404);
+	const wanted = session.secondFactorWanted.find(({ organizationId }) => organizationId === organization.id);
+	if (wanted?.over) redirect(307, enrollPath(url.pathname));
 	rememberOrganization(organization.id);
 	live.prepare(organization.id);
 	const permissions = await queryClient.ensureQueryData(permissionsQuery(organization.id));
-	return { session, organization, permissions };
+	return { session, organization, permissions, wanted };
 }

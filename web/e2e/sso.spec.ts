@@ -1,0 +1,111 @@
+import type { Page } from '@playwright/test';
+import { baseUrl, expect, expectAccessible, expectNoOverflow, prefer, test } from './support/app.ts';
+import { CLIENT, CLIENT_SECRET, startIdentityProvider, type IdentityProvider } from './support/identity-provider.ts';
+
+let provider: IdentityProvider;
+test.beforeAll(async () => {
+	provider = await startIdentityProvider(`${baseUrl()}/api/sso/callback`);
+});
+test.afterAll(() => provider.stop());
+
+/** Logs in on the provider's own pages. */
+async function logInAt(page: Page, login: string) {
+	await page.getByPlaceholder('Enter any login').fill(login);
+	await page.getByPlaceholder('and password').fill('any');
+	await page.getByRole('button', { name: 'Sign-in' }).click();
+	await page.getByRole('button', { name: 'Continue' }).click();
+}
+
+test('people sign in at a real identity provider', async ({ owner, browser, baseURL }) => {
+	const { page } = owner;
+	await owner.open('settings/enterprise-sso');
+	await page.getByLabel('Issuer').fill(`${provider.issuer}/other`);
+	await page.getByLabel('Client ID', { exact: true }).fill(CLIENT);
+	await page.getByLabel('Client secret', { exact: true }).fill('wrong');
+	await page.getByRole('button', { name: 'Test connection' }).click();
+	await expect(page.getByText(/Discovery document: .*404/)).toBeVisible();
+	await page.getByLabel('Issuer').fill(provider.issuer);
+	await page.getByRole('button', { name: 'Test connection' }).click();
+	await expect(page.getByText(/Client ID and secret: .*invalid_client/)).toBeVisible();
+	await page.getByLabel('Client secret', { exact: true }).fill(CLIENT_SECRET);
+	await page.getByRole('button', { name: 'Test connection' }).click();
+	await expect(page.getByText('Client ID and secret: fine')).toBeVisible();
+	await expect(page.getByText(`${baseUrl()}/api/sso/callback`)).toBeVisible();
+
+	await page.getByRole('switch', { name: 'Rules decide about roles' }).click();
+	await page.getByRole('button', { name: 'Add rule' }).click();
+	await page.getByLabel('Value of rule 1').fill('laboratory');
+	await page.getByLabel('Role of rule 1').selectOption('developer');
+	await page.getByRole('switch', { name: 'Teams follow groups' }).click();
+	await expectAccessible(page);
+	await page.getByRole('button', { name: 'Save', exact: true }).click();
+	await expect(page.getByRole('button', { name: 'Saved' })).toBeVisible();
+	await expect(page.getByText('One is stored. Leave this empty to keep it.')).toBeVisible();
+	await page.setViewportSize({ width: 390, height: 844 });
+	await expectNoOverflow(page);
+	await page.setViewportSize({ width: 1440, height: 900 });
+
+	const login = `zoe-${Date.now()}`;
+	const email = `${login}@fairbridge.example`;
+	provider.people[login] = { email, name: 'Zoe Adler', groups: ['laboratory', 'Optics'] };
+	const away = await browser.newContext({ baseURL });
+	await prefer(away, 'light', 'en');
+	const visitor = await away.newPage();
+	await visitor.goto(`/dashboard/${owner.orgId}/documents`);
+	await expect(visitor).toHaveURL(/log-in\?next=/);
+	await visitor.getByRole('button', { name: 'Continue with SSO' }).click();
+	await logInAt(visitor, login);
+	await expect(visitor.getByRole('heading', { level: 1, name: 'Knowledge' })).toBeVisible();
+	await expect(visitor.getByRole('button', { name: /account of Zoe Adler/ })).toBeVisible();
+	await away.close();
+
+	await owner.open('settings/members');
+	await expect(page.getByRole('row', { name: new RegExp(email) })).toContainText('Developer');
+	await owner.open('settings/teams');
+	await expect(page.getByText('Optics')).toBeVisible();
+
+	// Somebody else with the same address is refused, and told what to do.
+	const impostor = `mallory-${Date.now()}`;
+	provider.people[impostor] = { email, name: 'Zoe Adler' };
+	const other = await browser.newContext({ baseURL });
+	await prefer(other, 'light', 'en');
+	const stranger = await other.newPage();
+	await stranger.goto('/log-in');
+	await stranger.getByRole('button', { name: 'Continue with SSO' }).click();
+	await logInAt(stranger, impostor);
+	await expect(stranger).toHaveURL(/log-in\?error=linked_otherwise&recovery=ask_admin/);
+	await expect(stranger.getByRole('alert')).toContainText('Ask an owner or admin');
+	await expectAccessible(stranger);
+	await other.close();
+
+	await owner.open('settings/enterprise-sso');
+	await page.getByRole('button', { name: 'Remove connection' }).click();
+	await page.getByRole('alertdialog').getByRole('button', { name: 'Remove connection' }).click();
+	await expect(page.getByRole('region', { name: 'Notices' }).getByText('Connection removed')).toBeVisible();
+	const signedOut = await browser.newContext({ baseURL });
+	await prefer(signedOut, 'light', 'en');
+	const form = await signedOut.newPage();
+	await form.goto('/log-in');
+	await expect(form.getByRole('button', { name: 'Log in', exact: true })).toBeVisible();
+	await expect(form.getByRole('button', { name: 'Continue with SSO' })).toHaveCount(0);
+	await signedOut.close();
+});
+
+test('the sign-in page shows refusals as text and offers another step where Entra wants one', async ({
+	browser,
+	baseURL
+}) => {
+	const context = await browser.newContext({ baseURL });
+	await prefer(context, 'dark', 'en');
+	const page = await context.newPage();
+	await page.goto(`/log-in?error=${encodeURIComponent('<img src=x onerror=alert(1)>')}&error_code=AADSTS999999`);
+	await expect(page.getByRole('alert')).toContainText('<img src=x onerror=alert(1)>');
+	await expect(page.getByRole('button', { name: 'Complete multi-factor sign-in' })).toHaveCount(0);
+	await page.goto('/log-in?error=provider_refused&error_code=AADSTS50076&recovery=again');
+	await expect(page.getByRole('button', { name: 'Complete multi-factor sign-in' })).toBeVisible();
+	await expectAccessible(page);
+	await page.getByRole('button', { name: 'Try again' }).click();
+	await expect(page).toHaveURL(/\/log-in$/);
+	await expect(page.getByRole('alert')).toHaveCount(0);
+	await context.close();
+});

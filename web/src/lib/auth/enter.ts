@@ -1,0 +1,19 @@
+/** What follows a finished sign-in. */
+import { goto } from '$app/navigation';
+import { api, send } from '#lib/api/client.ts';
+import { queryClient } from '#lib/api/query-client.ts';
+import { landing } from '#lib/session/landing.ts';
+import { readSession } from '#lib/session/session.ts';
+import { admitsStore } from '#lib/shell/site.ts';
+
+/**
+ * Opens `next`, or where the person belongs; with another load where the page was not told of their object stores while
+ * nobody was signed in.
+ */
+export async function enter(next: string | undefined): Promise<void> {
+	queryClient.clear();
+	const path = next ?? landing(await readSession());
+	const { origins } = await send(api.GET('/api/app/object-storage/origins'));
+	if (origins.every(admitsStore)) await goto(path);
+	else location.assign(path);
+}

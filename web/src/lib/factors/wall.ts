@@ -1,0 +1,9 @@
+/** Where a second factor is set up. */
+import { base } from '#lib/shell/paths.ts';
+
+/** The page that sets one up; `next` is the address to open afterwards. */
+export const enrollPath = (next: string, method?: string): string =>
+	`${base}/2fa-enroll?next=${encodeURIComponent(next)}${method ? `&method=${method}` : ''}`;
+
+/** Whether `pathname` is that page: what was asked before it opened may still be refused while it is shown. */
+export const atWall = (pathname: string): boolean => pathname === `${base}/2fa-enroll`;
