@@ -1,12 +1,16 @@
+use std::time::Duration;
+
 use futures::StreamExt;
 use secrecy::SecretString;
 use serde_json::json;
+use tale_core::Actor;
 use tale_core::net::HostPolicy;
 use tale_core::problem::Code;
 use tale_governance::policies::{Key, ModelRules, Person};
 use tale_models::auto::AutoInput;
 use tale_models::{
-    ApiFormat, AuthMethod, ChatMessage, ChatRequest, CredentialChange, NewCredential, NewProvider, StreamEvent,
+    ApiFormat, AuthMethod, ChatMessage, ChatRequest, CredentialChange, Models, NewCredential, NewProvider,
+    ProviderChange, StreamEvent,
 };
 use tale_testkit::upstream::{FakeUpstream, Reply};
 use tokio_util::sync::CancellationToken;
@@ -102,7 +106,7 @@ async fn rules_narrow_lists_and_calls_and_name_the_policy() {
     .unwrap();
     let used = models.delete_provider(org, actor, "b", 1).await.unwrap_err();
     assert_eq!((used.code, &used.data.unwrap()["usedBy"]), (Code::ProviderInUse, &json!(["default_models"])));
-    let rules = models.rules(org, Person { user: None, role: "member" }).await.unwrap();
+    let rules = models.rules(org, Person { user: None, role: "member", team: None }).await.unwrap();
     let seen: Vec<String> = models
         .chat_models(org, &rules)
         .await
@@ -121,10 +125,10 @@ async fn rules_narrow_lists_and_calls_and_name_the_policy() {
     // The default that is denied is skipped, the next one counts; without any, the heuristic picks among the rest.
     assert_eq!(models.resolve_auto(org, &rules, &AutoInput::default()).await.unwrap().provider_slug, "b");
     save(Key::DefaultModels, json!({ "enabled": false })).await.unwrap();
-    let rules = models.rules(org, Person { user: None, role: "member" }).await.unwrap();
+    let rules = models.rules(org, Person { user: None, role: "member", team: None }).await.unwrap();
     assert_eq!(models.resolve_auto(org, &rules, &AutoInput::default()).await.unwrap().model_id, "mine");
     save(Key::ModelAccess, json!({ "mode": "allowlist" })).await.unwrap();
-    let rules = models.rules(org, Person { user: None, role: "member" }).await.unwrap();
+    let rules = models.rules(org, Person { user: None, role: "member", team: None }).await.unwrap();
     let nothing = models.resolve_auto(org, &rules, &AutoInput::default()).await.unwrap_err();
     assert_eq!(nothing.code, Code::ChatModelForbidden);
 }
@@ -177,7 +181,7 @@ async fn the_demo_exists_only_while_it_runs_and_its_address_is_never_stored() {
     assert!(view.provider.display_name.contains("not a language model") && view.provider.base_url.is_none());
     let entry = models.chat_models(org, &ModelRules::none()).await.unwrap().remove(0);
     assert!(entry.demo && entry.tags.contains(&"demo"));
-    let outcome = models.test_provider(org, "tale-demo", None, None).await.unwrap();
+    let outcome = models.test_provider(org, &Actor::System, "tale-demo", None, None).await.unwrap();
     assert!(outcome.result.unwrap().contains("not a language model"));
     let refused = NewCredential {
         name: "x".into(),
@@ -247,4 +251,67 @@ async fn the_demo_searches_then_quotes_over_the_wire() {
     }
     assert!(pieces.len() > 5, "the answer streams word by word");
     assert!(pieces.concat().contains("> The notice period is three months. [1]"));
+}
+
+#[tokio::test]
+async fn what_was_read_of_a_provider_is_kept_until_it_changes() {
+    let room = Room::new().await;
+    let (org, actor) = (room.org, &room.actor);
+    let made = new_provider("p", "https://first.test/v1", vec![chat_model("m")]);
+    room.models.create_provider(org, actor, made).await.unwrap();
+    let host = async |models: &Models| {
+        let resolved = models.resolve_chat(org, &ModelRules::none(), "m", Some("p")).await.unwrap();
+        resolved.target.base.host_str().unwrap().to_owned()
+    };
+    // Unannounced, as nothing of ours changes it.
+    let secretly = async |to: &str| {
+        let written = sqlx::query("UPDATE app.providers SET base_url = $2 WHERE org_id = $1").bind(org).bind(to);
+        written.execute(&room.db.app).await.unwrap();
+    };
+    secretly("https://second.test/v1").await;
+    assert_eq!(host(&room.models).await, "second.test", "nothing is kept by who does not listen");
+
+    let follower = room.models.clone();
+    let following = tokio::spawn(async move { follower.follow().await });
+    let patience = Duration::from_secs(20);
+    let kept = async {
+        for round in 0.. {
+            let before = host(&room.models).await;
+            secretly(&format!("https://round-{round}.test/v1")).await;
+            if host(&room.models).await == before {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(patience, kept).await.expect("what was read is kept by who listens");
+
+    let move_to = async |models: &Models, version: i64, base: &str| {
+        let change = ProviderChange {
+            version,
+            base_url: Some(base.into()),
+            api_key: Some("sk-another-key-1234".into()),
+            ..ProviderChange::default()
+        };
+        models.change_provider(org, actor, "p", change).await.unwrap();
+    };
+    move_to(&room.models, 1, "https://own.test/v1").await;
+    assert_eq!(host(&room.models).await, "own.test", "a change of this process counts at once");
+    move_to(&room.again(), 2, "https://other.test/v1").await;
+    let heard = async {
+        while host(&room.models).await != "other.test" {
+            // What is kept is answered without ever waiting, and on the one thread of a test that keeps the
+            // announcement from being heard at all.
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(patience, heard).await.expect("a change of another process is heard of");
+    host(&room.models).await;
+    secretly("https://fifth.test/v1").await;
+    room.clock.advance(Duration::from_secs(10));
+    assert_eq!(host(&room.models).await, "fifth.test", "nothing is believed for long");
+
+    following.abort();
+    assert!(following.await.unwrap_err().is_cancelled());
+    secretly("https://sixth.test/v1").await;
+    assert_eq!(host(&room.models).await, "sixth.test", "nothing is kept once nobody listens");
 }
