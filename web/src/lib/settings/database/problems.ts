@@ -3,12 +3,7 @@ import { toProblem } from '#lib/api/problem.ts';
 import type { KnowledgeDatabaseFound } from '#lib/api/types.ts';
 import { problemText } from '#lib/i18n/problems.ts';
 import { m } from '#lib/paraglide/messages.js';
-
-/** What was wrong: a sentence for each field, and one for the whole form. */
-export interface DatabaseFailure {
-	fields: Record<string, string>;
-	text: string | null;
-}
+import { fieldFailure, problemOf, type ConnectionFailure } from '../connection/failure.ts';
 
 const FIELDS: Record<string, () => string> = {
 	host: m.database_host_invalid,
@@ -60,23 +55,19 @@ export function troubleText(reason: string, detail: string): string {
 	}
 }
 
-export function databaseFailure(error: unknown): DatabaseFailure {
+export function databaseFailure(error: unknown): ConnectionFailure {
 	const problem = toProblem(error);
-	const { issues, reason, detail } = problem.data;
-	const fields: Record<string, string> = {};
-	for (const issue of Array.isArray(issues) ? issues : []) {
-		const text = FIELDS[String(issue?.path)];
-		if (text) fields[String(issue.path)] = text();
-	}
-	if (Object.keys(fields).length > 0) return { fields, text: null };
-	if (problem.code === 'PRIVATE_HOST_BLOCKED') return { fields: { host: problemText(problem) }, text: null };
-	if (problem.code === 'KNOWLEDGE_SAME_DATABASE') return { fields: { database: problemText(problem) }, text: null };
+	const named = fieldFailure(problem, FIELDS);
+	if (named) return named;
+	if (problem.code === 'PRIVATE_HOST_BLOCKED') return problemOf('host', problem);
+	if (problem.code === 'KNOWLEDGE_SAME_DATABASE') return problemOf('database', problem);
 	if (problem.code === 'KNOWLEDGE_CHECK_FAILED') {
+		const { reason, detail } = problem.data;
 		const text = troubleText(String(reason), typeof detail === 'string' ? detail : '');
 		const field = FIELD_OF[String(reason)];
-		return field ? { fields: { [field]: text }, text: null } : { fields, text };
+		return field ? { fields: { [field]: text }, text: null } : { fields: {}, text };
 	}
-	return { fields, text: problemText(problem) };
+	return { fields: {}, text: problemText(problem) };
 }
 
 /** The server and the extensions, in one line. */
