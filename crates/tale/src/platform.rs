@@ -338,10 +338,12 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let (doors, works) = (parts.role != Role::BackendWorker, parts.role != Role::BackendApi);
     let sole = parts.worker_identity.is_some();
     let worker = works.then(|| {
-        let worker = knowledge
-            .register(Worker::builder())
-            .concurrency(settings.worker_concurrency)
-            .drain(settings.shutdown_drain);
+        let worker = knowledge.register(Worker::builder());
+        let worker = match &workshop {
+            Some(workshop) => workshop.register(worker),
+            None => worker,
+        };
+        let worker = worker.concurrency(settings.worker_concurrency).drain(settings.shutdown_drain);
         match parts.worker_identity {
             Some(name) => worker.exclusive_identity(name),
             None => worker,

@@ -16,6 +16,7 @@ use tale_sandbox_wire::names::{ExecId, Generation, SessionId};
 use tale_sandbox_wire::sign::{Key, NONCE_HEADER, SIGNATURE_HEADER, Signed, TIMESTAMP_HEADER};
 use tale_sandbox_wire::spawner::{
     CapacityAnswer, CreateRequest, DestroyAnswer, ErrorAnswer, ErrorCode, LimitsAnswer, Queue, TeardownAnswer,
+    WorkspacesAnswer,
 };
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -212,12 +213,21 @@ impl Spawner {
         Ok(answer.released)
     }
 
-    /// Deletes a session with its workspace.
+    /// Every workspace that the spawner keeps, whoever's.
+    ///
+    /// # Errors
+    /// [`SpawnerError`]; never an answer that leaves something out.
+    pub async fn workspaces(&self) -> Result<WorkspacesAnswer, SpawnerError> {
+        self.ask(Method::GET, "/v1/workspaces", Vec::new(), PATIENCE).await
+    }
+
+    /// Deletes a session with its workspace; `only_unused`: not while anything runs in it or is about to (SBX-88).
     ///
     /// # Errors
     /// [`SpawnerError`].
-    pub async fn destroy(&self, session: &SessionId) -> Result<DestroyAnswer, SpawnerError> {
-        let path = format!("/v1/sessions/{session}?await_deletion=1");
+    pub async fn destroy(&self, session: &SessionId, only_unused: bool) -> Result<DestroyAnswer, SpawnerError> {
+        let unused = if only_unused { "&if_idle=1&if_stopped=1" } else { "" };
+        let path = format!("/v1/sessions/{session}?await_deletion=1{unused}");
         self.ask(Method::DELETE, &path, Vec::new(), DESTROY_PATIENCE).await
     }
 

@@ -10,6 +10,7 @@
 //! - [`line`](mod@line) gives places to those who wait, takes over what a lost process attended to, and tells the
 //!   spawner of holds that ended.
 //!   Where an organization was deleted, everything that is left of it at the spawner goes.
+//! - [`cleanup`] finds workspaces that nobody uses or names; [`deletion`] ends those that are condemned.
 //! - [`attend`] takes one run from its place to its end.
 //!
 //! Everything that must not be lost is in Postgres. A run that starts or runs has a process that attends to it and
@@ -22,7 +23,9 @@
 //! [`runs::MAX_OUTPUT`], and a person keeps the last [`runs::KEPT`] runs.
 
 pub mod attend;
+pub mod cleanup;
 pub mod client;
+mod deletion;
 pub mod files;
 pub mod follow;
 pub mod line;

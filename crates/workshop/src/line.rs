@@ -4,17 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tale_core::Problem;
 use tale_core::ids::{CodeRunId, OrgId};
-use tale_core::{Actor, Problem};
 use tale_db::channels::{ChannelEvent, ChannelListener};
-use tale_governance::audit::{self, AuditEntry};
 use tale_sandbox_wire::names::{Generation, SessionId};
-use tale_sandbox_wire::spawner::{Deletion, DestroyAnswer, ErrorCode};
+use tale_sandbox_wire::spawner::ErrorCode;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::attend::LEASE;
-use crate::client::SpawnerError;
 use crate::service::Workshop;
 use crate::store::{CHANNEL, places, runs};
 
@@ -96,9 +94,9 @@ impl Workshop {
             let workshop = self.clone();
             tasks.spawn(async move { workshop.release(org, &session, &generation).await });
         }
-        for (org, session) in places::due_destroys(db, AGAIN.as_secs_f64()).await? {
+        for condemned in places::due_destroys(db, AGAIN.as_secs_f64()).await? {
             let workshop = self.clone();
-            tasks.spawn(async move { workshop.destroy(org, &session).await });
+            tasks.spawn(async move { workshop.destroy(&condemned).await });
         }
         Ok(())
     }
@@ -172,43 +170,5 @@ impl Workshop {
         if told && let Err(error) = places::told(&self.0.db, org, session, generation).await {
             tracing::debug!(session, %error, "the end of a hold will be told once more");
         }
-    }
-
-    /// Deletes a condemned session with its files.
-    async fn destroy(&self, org: OrgId, session: &str) {
-        let Ok(id) = SessionId::new(session) else { return };
-        match self.0.spawner.destroy(&id).await {
-            Ok(DestroyAnswer::Ended { deletion: Deletion::Done | Deletion::HandedOff, .. }) => {
-                if let Err(problem) = self.destroyed(org, session).await {
-                    tracing::warn!(session, %problem, "a deleted sandbox could not be written down yet");
-                }
-            }
-            Ok(answer) => tracing::info!(session, ?answer, "the files of a sandbox are being deleted"),
-            Err(error) => self.undestroyed(session, &error),
-        }
-    }
-
-    fn undestroyed(&self, session: &str, error: &SpawnerError) {
-        tracing::warn!(event = "sandbox.destroy_delayed", session, %error, "a sandbox could not be deleted yet");
-    }
-
-    async fn destroyed(&self, org: OrgId, session: &str) -> Result<(), Problem> {
-        let mut tx = self.0.db.begin().await?;
-        if places::remove(&mut tx, org, session).await? {
-            let entry = AuditEntry {
-                org: Some(org),
-                actor: Actor::System,
-                action: "sandbox.workspace_deleted",
-                category: "data",
-                resource_type: "sandbox",
-                resource_id: Some(session.to_owned()),
-                details: serde_json::json!({ "reason": "requested" }),
-                at: self.0.clock.now(),
-            };
-            audit::record(&mut tx, &entry).await?;
-            tale_db::hints::notify(&mut tx, &tale_db::hints::Hint::new(org, tale_db::hints::Topic::Sandboxes)).await?;
-        }
-        tx.commit().await?;
-        Ok(())
     }
 }

@@ -12,6 +12,7 @@ use tale_governance::policies::{Document, Key, SandboxQuota};
 pub use tale_sandbox_wire::spawner::DiskMeasure;
 use tale_sandbox_wire::spawner::{CapacityAnswer, RuntimeState};
 
+use crate::cleanup::{self, Use};
 use crate::runs::{Owner, announce};
 use crate::service::Workshop;
 use crate::store::{self, places, runs};
@@ -87,6 +88,8 @@ pub struct Session {
     pub used: Duration,
     /// When it was used last.
     pub used_at: DateTime<Utc>,
+    /// When its files are deleted unless it is used again; only while it does not run (SBX-38).
+    pub deleted_at: Option<DateTime<Utc>>,
 }
 
 /// Somebody who waits.
@@ -131,7 +134,12 @@ impl Workshop {
             let waiting = runs::count_waiting(db, org).await?;
             let used = places::used(db, org, None).await?;
             let named = if people {
-                Some((runs::in_line(db, org, SHOWN).await?, places::list(db, org, SHOWN).await?))
+                let policies = self.0.policies.of(org).await?;
+                let rule = match policies.sandbox_workspaces.usable() {
+                    Ok(_) => self.0.policies.workspaces_rule(&mut *db.acquire().await?, org).await?,
+                    Err(_) => None,
+                };
+                Some((runs::in_line(db, org, SHOWN).await?, places::list(db, org, SHOWN).await?, rule))
             } else {
                 None
             };
@@ -146,10 +154,11 @@ impl Workshop {
                 [quota.max_sessions_per_org, quota.max_workflow_sessions_per_org, quota.max_render_sessions_per_org];
             std::array::from_fn(|class| Class { used: count32(held[class]), limit: limits[class] })
         });
-        let people = named.map(|(line, sessions)| {
+        let people = named.map(|(line, sessions, rule)| {
             let line =
                 line.into_iter().map(|one| InLine { person: one.person, since: one.queued_at, reason: one.reason });
             let sessions = sessions.into_iter().map(|one| Session {
+                deleted_at: rule.and_then(|rule| cleanup::due(&rule, &Use::from(&one))),
                 runtime: runtime(asked.as_ref(), &one.id),
                 id: one.id,
                 workload: one.workload,
@@ -159,7 +168,11 @@ impl Workshop {
                 used: Duration::from_millis(u64::try_from(one.ms).unwrap_or(0)),
                 used_at: one.used_at,
             });
-            (line.collect(), sessions.collect())
+            let stopped = |one: Session| Session {
+                deleted_at: one.deleted_at.filter(|_| one.runtime == Runtime::Stopped),
+                ..one
+            };
+            (line.collect(), sessions.map(stopped).collect())
         });
         Ok(Overview {
             classes,

@@ -2,9 +2,9 @@
 //! the package caches. The organization itself goes last, when the spawner has confirmed that: what is still to be
 //! done therefore follows from its rows, and is done again and again until then, whoever dies or is away meanwhile.
 
+use tale_core::Problem;
 use tale_core::ids::OrgId;
-use tale_core::{Actor, Problem};
-use tale_governance::audit::{self, AuditEntry};
+use tale_governance::audit;
 use tale_sandbox_wire::spawner::Deletion;
 
 use crate::service::Workshop;
@@ -52,16 +52,8 @@ impl Workshop {
         let mut tx = self.0.db.begin().await?;
         places::lock(&mut tx, org).await?;
         for session in places::remove_all(&mut tx, org).await? {
-            let entry = AuditEntry {
-                org: Some(org),
-                actor: Actor::System,
-                action: "sandbox.workspace_deleted",
-                category: "data",
-                resource_type: "sandbox",
-                resource_id: Some(session),
-                details: serde_json::json!({ "reason": "organization_deleted" }),
-                at: self.0.clock.now(),
-            };
+            let details = serde_json::json!({ "reason": "organization_deleted" });
+            let entry = self.deletion_entry(org, &session, details);
             audit::record(&mut tx, &entry).await?;
         }
         tx.commit().await?;

@@ -43,12 +43,15 @@ function play(response: ServerResponse, command: string[], exec: Exec): void {
 /** Starts it. */
 export async function startSpawner(): Promise<{ url: string; stop: () => void }> {
 	const sessions = new Set<string>();
+	/** Those that work holds; the others are asleep. */
+	const held = new Set<string>();
 	const execs = new Map<string, Exec>();
 	const server = createServer(async (request, response) => {
 		const at = new URL(request.url ?? '/', 'http://spawner');
 		const [, , kind, session = '', verb, exec = '', act] = at.pathname.split('/');
 		const asked = await body(request);
 		if (kind === 'limits') return json(response, 200, { maxSessions: 8 });
+		if (kind === 'workspaces') return json(response, 200, { backend: 'docker', workspaces: [], organizations: [] });
 		if (kind === 'capacity') {
 			return json(response, 200, {
 				status: 'available',
@@ -64,17 +67,25 @@ export async function startSpawner(): Promise<{ url: string; stop: () => void }>
 					organizationLimit: 8
 				},
 				resources: { cpu: { totalCores: 4, usedCores: 1.5 }, memory: { totalBytes: 16e9, usedBytes: null } },
-				runtimeSessions: [...sessions].map((sessionId) => ({ sessionId, state: 'running' }))
+				runtimeSessions: [...sessions].map((sessionId) => ({
+					sessionId,
+					state: held.has(sessionId) ? 'running' : 'stopped'
+				}))
 			});
 		}
 		if (kind === 'sessions' && !session) {
 			sessions.add(String(asked.sessionId));
+			held.add(String(asked.sessionId));
 			return json(response, 201, { session: {} });
 		}
 		if (!sessions.has(session)) return json(response, 404, { error: 'not_found' });
+		if (verb === 'acquire') held.add(session);
 		if (verb === 'acquire' || (verb === 'release' && request.method === 'GET'))
 			return json(response, 200, { generation: 'g' });
-		if (verb === 'release') return json(response, 200, { released: true });
+		if (verb === 'release') {
+			held.delete(session);
+			return json(response, 200, { released: true });
+		}
 		if (verb === 'files' && exec === 'content') return response.writeHead(200).end('kept');
 		if (verb === 'files') {
 			return json(response, 200, {

@@ -78,7 +78,8 @@ impl Entry {
     /// Why it failed or was denied, when that was recorded.
     #[must_use]
     pub fn error_message(&self) -> Option<&str> {
-        self.details["reason"].as_str().filter(|_| self.record.status != "success")
+        let why = || ["error", "reason"].iter().find_map(|field| self.details[field].as_str());
+        (self.record.status != "success").then(why).flatten()
     }
 
     fn position(&self) -> Position {

@@ -66,13 +66,27 @@ pub enum Claimed {
     },
 }
 
+/// How an act ended.
+enum Outcome<'a> {
+    Done,
+    Failed(Option<&'a Claimed>),
+}
+
 /// Writes `entry` with `conn`. The address and the role of the person who acts are written with it, as they are
 /// now.
 ///
 /// # Errors
 /// The database's, when the statement fails.
 pub async fn record(conn: &mut PgConnection, entry: &AuditEntry) -> Result<(), sqlx::Error> {
-    store::insert(conn, entry, None).await
+    store::insert(conn, entry, Outcome::Done).await
+}
+
+/// [`record`] for something that was tried and did not succeed. Why stands in the details as `error`.
+///
+/// # Errors
+/// The database's, when the statement fails.
+pub async fn record_failed(conn: &mut PgConnection, entry: &AuditEntry) -> Result<(), sqlx::Error> {
+    store::insert(conn, entry, Outcome::Failed(None)).await
 }
 
 /// [`record`] for a failed sign-in.
@@ -80,5 +94,5 @@ pub async fn record(conn: &mut PgConnection, entry: &AuditEntry) -> Result<(), s
 /// # Errors
 /// The database's, when the statement fails.
 pub async fn record_failure(conn: &mut PgConnection, entry: &AuditEntry, claimed: &Claimed) -> Result<(), sqlx::Error> {
-    store::insert(conn, entry, Some(claimed)).await
+    store::insert(conn, entry, Outcome::Failed(Some(claimed))).await
 }

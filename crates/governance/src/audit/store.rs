@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::chain::{self, Hash, Keeping, Record, Salt, Subject};
 use super::verify::Head;
 use super::watch::{Incident, LastCheck};
-use super::{AuditEntry, Claimed};
+use super::{AuditEntry, Claimed, Outcome};
 
 /// The chain of entries without an organization.
 pub(super) fn place(org: Option<OrgId>) -> Uuid {
@@ -22,17 +22,22 @@ pub(super) fn place(org: Option<OrgId>) -> Uuid {
 pub(super) async fn insert(
     conn: &mut PgConnection,
     entry: &AuditEntry,
-    claimed: Option<&Claimed>,
+    outcome: Outcome<'_>,
 ) -> Result<(), sqlx::Error> {
     debug_assert!(super::CATEGORIES.contains(&entry.category), "`{}` is no category", entry.category);
     let key = match &entry.actor {
         Actor::Api { key, .. } => Some(*key),
         Actor::User { .. } | Actor::System => None,
     };
-    let (status, [email, email_hash, network, network_hash]) = match claimed {
-        None => ("success", [None; 4]),
-        Some(Claimed::Plain { email, network }) => ("failure", [email.as_deref(), None, Some(network.as_str()), None]),
-        Some(Claimed::Hashed { email, network }) => ("failure", [None, email.as_deref(), None, Some(network.as_str())]),
+    let (status, [email, email_hash, network, network_hash]) = match outcome {
+        Outcome::Done => ("success", [None; 4]),
+        Outcome::Failed(None) => ("failure", [None; 4]),
+        Outcome::Failed(Some(Claimed::Plain { email, network })) => {
+            ("failure", [email.as_deref(), None, Some(network.as_str()), None])
+        }
+        Outcome::Failed(Some(Claimed::Hashed { email, network })) => {
+            ("failure", [None, email.as_deref(), None, Some(network.as_str())])
+        }
     };
     sqlx::query(
         "INSERT INTO app.audit_entries

@@ -24,6 +24,7 @@ mod model_access;
 mod model_sync;
 mod password_policy;
 mod sandbox_quota;
+mod sandbox_workspaces;
 mod saving;
 mod scope;
 mod session_idle_timeout;
@@ -54,6 +55,7 @@ pub use model_access::{AccessMode, AccessRule, ModelAccess, ModelApi, ModelRules
 pub use model_sync::ModelSync;
 pub use password_policy::PasswordRules;
 pub use sandbox_quota::SandboxQuota;
+pub use sandbox_workspaces::{SandboxWorkspaces, WorkspacesRule};
 pub use scope::{Person, Scope};
 pub use session_idle_timeout::SessionIdleTimeout;
 pub use transcription_model::TranscriptionModelPin;
@@ -201,6 +203,8 @@ policies! {
     TwoFactor two_factor TwoFactorPolicy = "two_factor_policy" "two-factor-policy" for Admins;
     /// How many sandboxes run at the same time.
     SandboxQuota sandbox_quota SandboxQuota = "sandbox_quota" "sandbox-quota" for Admins;
+    /// When files of sandboxes that nobody uses are deleted.
+    SandboxWorkspaces sandbox_workspaces SandboxWorkspaces = "sandbox_workspaces" "sandbox-workspaces" for Admins;
 }
 
 impl OrgPolicies {

@@ -12,7 +12,7 @@ use tale_orgfiles::Scope;
 
 use super::mirror::{self, File};
 use super::store::{self, Row};
-use super::{Document, Key, Policies, problem_words};
+use super::{Document, Key, Policies, problem_words, sandbox_workspaces};
 use crate::audit::{self, AuditEntry};
 
 /// The documents of an organization as they are stored.
@@ -252,6 +252,9 @@ impl Policies {
     ) -> Result<Document, Problem> {
         let now = self.0.clock.now();
         let version = store::put(conn, org, key.text(), &value, actor.user(), now).await?;
+        if key == Key::SandboxWorkspaces {
+            sandbox_workspaces::note(conn, org, before, &value).await?;
+        }
         let changed: Vec<&String> = value
             .as_object()
             .into_iter()

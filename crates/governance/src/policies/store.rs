@@ -65,6 +65,33 @@ pub(super) async fn put(
     .await
 }
 
+/// Lets the rule about unused workspaces count from now on.
+pub(super) async fn restart_workspaces_rule(conn: &mut PgConnection, org: OrgId) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO app.sandbox_workspace_retention (org_id, effective_since) VALUES ($1, now())
+         ON CONFLICT (org_id) DO UPDATE SET effective_since = EXCLUDED.effective_since",
+    )
+    .bind(org)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Since when the rule about unused workspaces counts, and what time it is.
+pub(super) async fn workspaces_rule_since(
+    conn: &mut PgConnection,
+    org: OrgId,
+) -> Result<Option<(DateTime<Utc>, DateTime<Utc>)>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT coalesce(r.effective_since, o.created_at), now()
+         FROM app.organizations o LEFT JOIN app.sandbox_workspace_retention r ON r.org_id = o.id
+         WHERE o.id = $1 AND o.deleted_at IS NULL",
+    )
+    .bind(org)
+    .fetch_optional(conn)
+    .await
+}
+
 /// Who is in these teams.
 pub(super) async fn in_teams(
     conn: &mut PgConnection,

@@ -219,3 +219,50 @@ async fn organizations_do_not_see_each_other_and_bad_values_name_their_field() {
     assert_eq!(refused(json!([])).await, "value");
     assert_eq!(world.entries().await.len(), 1);
 }
+
+#[tokio::test]
+async fn the_wait_of_unused_workspaces_begins_with_whatever_deletes_earlier() {
+    let world = World::new().await;
+    let policies = &world.policies;
+    let since = async || {
+        let mut conn = world.db.app.acquire().await.unwrap();
+        let rule = policies.workspaces_rule(&mut conn, world.org).await.unwrap().unwrap();
+        (rule.now - rule.since).num_days()
+    };
+    let age = async || {
+        let text = "INSERT INTO app.sandbox_workspace_retention (org_id, effective_since)
+             SELECT id, now() - interval '9 days' FROM app.organizations
+             ON CONFLICT (org_id) DO UPDATE SET effective_since = EXCLUDED.effective_since";
+        sqlx::query(text).execute(&world.db.app).await.unwrap();
+    };
+    let set = async |value: Value| {
+        policies.set(world.org, &world.admin, Key::SandboxWorkspaces, value, None).await.map(drop).map_err(|no| no.code)
+    };
+    assert_eq!(since().await, 0, "the rule is as old as the organization");
+    for (change, days) in [
+        (json!({ "unusedDays": 31 }), 9),
+        (json!({ "unusedDays": 30 }), 0),
+        (json!({ "enabled": false }), 9),
+        (json!({ "enabled": true }), 0),
+        (json!({ "enabled": true, "unusedDays": 30 }), 9),
+        // Back to 30 days, where it is.
+        (json!({ "unusedDays": null }), 9),
+    ] {
+        age().await;
+        set(change.clone()).await.unwrap();
+        assert_eq!(since().await, days, "{change}");
+    }
+    for wrong in [json!({ "unusedDays": 0 }), json!({ "unusedDays": 3_651 }), json!({ "days": 1 })] {
+        assert_eq!(set(wrong.clone()).await, Err(Code::InvalidBody), "{wrong}");
+    }
+    // What the operator writes counts in the same way; while it cannot be read there is no rule to delete by.
+    age().await;
+    let file = world.folder.path().join("acme/governance/sandbox-workspaces.yml");
+    std::fs::write(&file, "unusedDays: 7").unwrap();
+    world.wait();
+    assert_eq!(policies.of(world.org).await.unwrap().sandbox_workspaces.usable().unwrap().unused_days, 7);
+    assert_eq!(since().await, 0);
+    std::fs::write(&file, "unusedDays: soon").unwrap();
+    world.wait();
+    assert!(policies.of(world.org).await.unwrap().sandbox_workspaces.usable().is_err());
+}

@@ -106,6 +106,9 @@ async fn change_policy(
     let key = Key::parse(&key)?;
     let change = body.read()?;
     let version = meant(change.version, &headers);
+    if key == Key::SandboxWorkspaces {
+        caller.require(Capability::WorkspacesManage)?;
+    }
     if key == Key::SandboxQuota {
         caller.require(Capability::SandboxesManage)?;
         // What the limits must fit is the host's to say.

@@ -139,6 +139,9 @@ struct Sandbox {
     used_ms: u64,
     /// Epoch milliseconds.
     used_at: i64,
+    /// When its files are deleted unless it is used again, in epoch milliseconds; `null` while nothing will delete them.
+    #[schema(required)]
+    deleted_at: Option<i64>,
 }
 
 /// Somebody who waits for a place.
@@ -220,6 +223,7 @@ impl From<Overview> for Sandboxes {
                     running: one.running,
                     used_ms: ms(one.used),
                     used_at: one.used_at.timestamp_millis(),
+                    deleted_at: one.deleted_at.map(|at| at.timestamp_millis()),
                 });
                 shown.collect()
             }),

@@ -127,14 +127,20 @@ pub(crate) struct Session {
     pub allocation: String,
     pub person: Option<String>,
     pub used_at: DateTime<Utc>,
+    pub pinned: bool,
+    pub pinned_at: Option<DateTime<Utc>>,
     pub running: i64,
+    /// Runs that have not ended, those that wait among them.
+    pub open: i64,
     pub ms: i64,
 }
 
 /// Sessions of the organization, those used last first.
 pub(crate) async fn list(db: impl PgExecutor<'_>, org: OrgId, most: i64) -> sqlx::Result<Vec<Session>> {
     sqlx::query_as(
-        "SELECT s.id, s.workload, s.allocation, u.name AS person, s.used_at,
+        "SELECT s.id, s.workload, s.allocation, u.name AS person, s.used_at, s.pinned, s.pinned_at,
+             (SELECT count(*) FROM app.code_runs r WHERE r.org_id = s.org_id AND r.session_id = s.id
+                 AND r.ended_at IS NULL) AS open,
              (SELECT count(*) FROM app.code_runs r WHERE r.org_id = s.org_id AND r.session_id = s.id
                  AND r.state IN ('starting', 'running')) AS running,
              (SELECT coalesce(sum(d.ms), 0)::bigint FROM app.sandbox_days d WHERE d.org_id = s.org_id
@@ -148,12 +154,15 @@ pub(crate) async fn list(db: impl PgExecutor<'_>, org: OrgId, most: i64) -> sqlx
     .await
 }
 
-/// Marks a session and its files as going away. `None` = there is no such session; else whether it was new.
+/// Marks a session and its files as going away, because somebody asked for it. `None` = there is no such session; else
+/// whether nobody had asked for it yet.
 pub(crate) async fn condemn(conn: &mut PgConnection, org: OrgId, session: &str) -> sqlx::Result<Option<bool>> {
     sqlx::query_scalar(
-        "UPDATE app.sandbox_sessions s SET allocation = 'destroying', release_generation = NULL, release_at = NULL, used_at = now()
-         FROM (SELECT id, allocation FROM app.sandbox_sessions WHERE org_id = $1 AND id = $2 FOR UPDATE) old
-         WHERE s.org_id = $1 AND s.id = old.id RETURNING old.allocation <> 'destroying'",
+        "UPDATE app.sandbox_sessions s SET allocation = 'destroying', destroy_reason = 'requested', last_used_at = NULL,
+             release_generation = NULL, release_at = NULL, used_at = now()
+         FROM (SELECT id, allocation, destroy_reason FROM app.sandbox_sessions WHERE org_id = $1 AND id = $2 FOR UPDATE) old
+         WHERE s.org_id = $1 AND s.id = old.id
+         RETURNING old.allocation <> 'destroying' OR old.destroy_reason IN ('unused', 'orphaned')",
     )
     .bind(org)
     .bind(session)
@@ -196,8 +205,17 @@ pub(crate) async fn used(db: impl PgExecutor<'_>, org: OrgId, user: Option<UserI
     .await
 }
 
+/// A session that is being deleted.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(crate) struct Condemned {
+    pub org_id: OrgId,
+    pub id: String,
+    /// `requested`, `unused` or `orphaned`.
+    pub reason: String,
+}
+
 /// Condemned sessions in which nothing goes on any more. Each is moved on first.
-pub(crate) async fn due_destroys(db: impl PgExecutor<'_>, pause: f64) -> sqlx::Result<Vec<(OrgId, String)>> {
+pub(crate) async fn due_destroys(db: impl PgExecutor<'_>, pause: f64) -> sqlx::Result<Vec<Condemned>> {
     sqlx::query_as(
         "UPDATE app.sandbox_sessions s SET used_at = now() + make_interval(secs => $1)
          WHERE s.id IN (
@@ -205,21 +223,160 @@ pub(crate) async fn due_destroys(db: impl PgExecutor<'_>, pause: f64) -> sqlx::R
              WHERE c.allocation = 'destroying' AND c.used_at <= now()
                AND NOT EXISTS (SELECT FROM app.code_runs r WHERE r.org_id = c.org_id AND r.session_id = c.id AND r.ended_at IS NULL)
              ORDER BY c.used_at LIMIT 4 FOR UPDATE SKIP LOCKED)
-         RETURNING s.org_id, s.id",
+         RETURNING s.org_id, s.id, coalesce(s.destroy_reason, 'requested') AS reason",
     )
     .bind(pause)
     .fetch_all(db)
     .await
 }
 
-/// Forgets a session that is deleted.
-pub(crate) async fn remove(conn: &mut PgConnection, org: OrgId, session: &str) -> sqlx::Result<bool> {
-    sqlx::query("DELETE FROM app.sandbox_sessions WHERE org_id = $1 AND id = $2 AND allocation = 'destroying'")
-        .bind(org)
-        .bind(session)
-        .execute(conn)
-        .await
-        .map(|done| done.rows_affected() > 0)
+/// Forgets a session that is deleted. Answers why it was, as far as anybody is to be told: `None` when it is gone already.
+pub(crate) async fn remove(conn: &mut PgConnection, org: OrgId, session: &str) -> sqlx::Result<Option<String>> {
+    sqlx::query_scalar(
+        "DELETE FROM app.sandbox_sessions WHERE org_id = $1 AND id = $2 AND allocation = 'destroying'
+         RETURNING coalesce(destroy_reason, 'requested')",
+    )
+    .bind(org)
+    .bind(session)
+    .fetch_optional(conn)
+    .await
+}
+
+/// Keeps a session that was to be deleted although nobody asked for it. `false` when somebody has meanwhile, or it is
+/// gone.
+pub(crate) async fn keep(conn: &mut PgConnection, org: OrgId, session: &str) -> sqlx::Result<bool> {
+    let orphans = sqlx::query(
+        "DELETE FROM app.sandbox_sessions
+         WHERE org_id = $1 AND id = $2 AND allocation = 'destroying' AND destroy_reason = 'orphaned'",
+    )
+    .bind(org)
+    .bind(session)
+    .execute(&mut *conn)
+    .await?;
+    let unused = sqlx::query(
+        "UPDATE app.sandbox_sessions SET allocation = 'released', destroy_reason = NULL,
+             used_at = coalesce(last_used_at, used_at), last_used_at = NULL
+         WHERE org_id = $1 AND id = $2 AND allocation = 'destroying' AND destroy_reason = 'unused'",
+    )
+    .bind(org)
+    .bind(session)
+    .execute(conn)
+    .await?;
+    Ok(orphans.rows_affected() + unused.rows_affected() > 0)
+}
+
+/// Writes down which workspaces the spawner says are pinned, of all organizations.
+pub(crate) async fn note_pins(db: impl PgExecutor<'_>, pinned: &[&str]) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE app.sandbox_sessions SET pinned = id = ANY ($1),
+             pinned_at = CASE WHEN id = ANY ($1) THEN now() ELSE pinned_at END
+         WHERE pinned OR id = ANY ($1)",
+    )
+    .bind(pinned)
+    .execute(db)
+    .await
+    .map(drop)
+}
+
+/// Organizations with a workspace that nobody has used for a day. Looks across organizations.
+pub(crate) async fn orgs_with_unused(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<OrgId>> {
+    sqlx::query_scalar(
+        "SELECT DISTINCT s.org_id FROM app.sandbox_sessions s JOIN app.organizations o ON o.id = s.org_id
+         WHERE o.deleted_at IS NULL AND s.allocation = 'released' AND s.used_at <= now() - interval '1 day'",
+    )
+    .fetch_all(db)
+    .await
+}
+
+/// What is known of when a workspace was used.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(crate) struct Unused {
+    pub id: String,
+    pub allocation: String,
+    pub used_at: DateTime<Utc>,
+    pub pinned: bool,
+    pub pinned_at: Option<DateTime<Utc>>,
+    /// Runs that have not ended.
+    pub open: i64,
+}
+
+/// Standing workspaces of the organization, or the one that is named, which nobody has used since `until`, which are not
+/// pinned and of which nothing is given out: longest unused first.
+pub(crate) async fn unused(
+    conn: &mut PgConnection,
+    org: OrgId,
+    session: Option<&str>,
+    until: DateTime<Utc>,
+    most: i64,
+) -> sqlx::Result<Vec<Unused>> {
+    sqlx::query_as(
+        "SELECT s.id, s.allocation, s.used_at, s.pinned, s.pinned_at,
+             (SELECT count(*) FROM app.code_runs r WHERE r.org_id = s.org_id AND r.session_id = s.id
+                 AND r.ended_at IS NULL) AS open
+         FROM app.sandbox_sessions s
+         WHERE s.org_id = $1 AND s.workload = 'project' AND s.allocation = 'released' AND NOT s.pinned
+           AND greatest(s.used_at, s.pinned_at) <= $3 AND ($2::text IS NULL OR s.id = $2)
+         ORDER BY s.used_at, s.id LIMIT $4",
+    )
+    .bind(org)
+    .bind(session)
+    .bind(until)
+    .bind(most)
+    .fetch_all(conn)
+    .await
+}
+
+/// Has an unused workspace deleted.
+pub(crate) async fn condemn_unused(conn: &mut PgConnection, org: OrgId, session: &str) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE app.sandbox_sessions SET allocation = 'destroying', destroy_reason = 'unused', last_used_at = used_at,
+             used_at = now()
+         WHERE org_id = $1 AND id = $2 AND allocation = 'released'",
+    )
+    .bind(org)
+    .bind(session)
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Which of these workspaces have an organization of this deployment and no row.
+pub(crate) async fn unnamed(
+    db: impl PgExecutor<'_>,
+    sessions: &[&str],
+    orgs: &[OrgId],
+) -> sqlx::Result<Vec<(OrgId, String)>> {
+    let orgs: Vec<uuid::Uuid> = orgs.iter().map(|org| org.0).collect();
+    sqlx::query_as(
+        "SELECT w.org_id, w.id FROM unnest($1::text[], $2::uuid[]) AS w (id, org_id)
+         JOIN app.organizations o ON o.id = w.org_id
+         WHERE NOT EXISTS (SELECT FROM app.sandbox_sessions s WHERE s.id = w.id)",
+    )
+    .bind(sessions)
+    .bind(orgs)
+    .fetch_all(db)
+    .await
+}
+
+/// Gives a workspace that nothing names a row, so that nothing can begin in it, and has it deleted. `false` when something
+/// names it after all.
+pub(crate) async fn condemn_orphan(
+    conn: &mut PgConnection,
+    org: OrgId,
+    session: &str,
+    profile: &str,
+) -> sqlx::Result<bool> {
+    sqlx::query(
+        "INSERT INTO app.sandbox_sessions (id, org_id, user_id, workload, profile, allocation, destroy_reason)
+         VALUES ($1, $2, $3, 'project', $4, 'destroying', 'orphaned') ON CONFLICT (id) DO NOTHING",
+    )
+    .bind(session)
+    .bind(org)
+    .bind(uuid::Uuid::nil())
+    .bind(profile)
+    .execute(conn)
+    .await
+    .map(|done| done.rows_affected() > 0)
 }
 
 /// Whether the organization has such a session.

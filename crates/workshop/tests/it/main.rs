@@ -10,6 +10,7 @@
     reason = "tests fail loudly"
 )]
 
+mod cleanup;
 mod engine;
 mod places;
 mod runs;

@@ -41,6 +41,10 @@ struct Held {
     cuts: u64,
     most_held: usize,
     destroyed: Vec<String>,
+    /// What there is, as it is said.
+    workspaces: Vec<Value>,
+    /// Whether nothing can be deleted.
+    stuck: bool,
     /// How often the end of an organization was asked for: the first time nothing can be said, then files take their
     /// time.
     teardowns: usize,
@@ -66,6 +70,8 @@ impl FakeSpawner {
             cuts: 0,
             most_held: 0,
             destroyed: Vec::new(),
+            workspaces: Vec::new(),
+            stuck: false,
             teardowns: 0,
         };
         let spawner = Self {
@@ -107,6 +113,29 @@ impl FakeSpawner {
 
     pub fn destroyed(&self) -> Vec<String> {
         self.held().destroyed.clone()
+    }
+
+    /// Says that there is a workspace.
+    pub fn keep(&self, session: &str, of: Option<&str>, active: bool, pinned: bool) {
+        let mut workspace = json!({ "sessionId": session, "touchedAtMs": 1, "active": active, "pinned": pinned });
+        if let Some(org) = of {
+            workspace["organizationId"] = json!(org);
+        }
+        self.change(|held| held.workspaces.push(workspace));
+    }
+
+    /// Says that there is no workspace.
+    pub fn forget(&self) {
+        self.change(|held| held.workspaces.clear());
+    }
+
+    pub fn set_stuck(&self, stuck: bool) {
+        self.change(|held| held.stuck = stuck);
+    }
+
+    /// Has a session run, without anybody of the platform.
+    pub fn run_by_itself(&self, session: &str) {
+        self.change(|held| held.hold(session));
     }
 
     /// How often commands were started, which is once each.
@@ -277,8 +306,34 @@ async fn answer(State(spawner): State<FakeSpawner>, request: Request) -> Respons
     match (&head.method, parts.as_slice()) {
         (&Method::GET, ["v1", "limits"]) => ok(json!({ "maxSessions": spawner.held().capacity })),
         (&Method::POST, ["v1", "sessions"]) => spawner.create(&serde_json::from_slice(&body).unwrap()),
+        (&Method::GET, ["v1", "workspaces"]) => {
+            ok(json!({ "backend": "docker", "workspaces": spawner.held().workspaces, "organizations": [] }))
+        }
+        (&Method::GET, ["v1", "capacity"]) => {
+            let sessions = json!({
+                "running": 0, "starting": 0, "limit": 8, "organizationRunning": 0, "organizationStarting": 0,
+                "organizationLimit": 8,
+            });
+            ok(json!({
+                "status": "available", "observedAt": 1, "backend": "docker", "scope": "host", "sessions": sessions,
+                "resources": {
+                    "cpu": { "totalCores": null, "usedCores": null }, "memory": { "totalBytes": null, "usedBytes": null },
+                },
+                "runtimeSessions": [],
+            }))
+        }
+        (&Method::DELETE, ["v1", "sessions", _]) if spawner.held().stuck => {
+            refuse(StatusCode::BAD_GATEWAY, "destroy_failed")
+        }
+        (&Method::DELETE, ["v1", "sessions", name])
+            if path_and_query.ends_with("&if_idle=1&if_stopped=1") && spawner.held().sessions.contains_key(*name) =>
+        {
+            ok(json!({ "busy": true }))
+        }
         (&Method::DELETE, ["v1", "sessions", name]) => spawner.change(|held| {
-            let destroyed = held.sessions.remove(*name).is_some();
+            let before = held.workspaces.len();
+            held.workspaces.retain(|one| one["sessionId"] != *name);
+            let destroyed = held.sessions.remove(*name).is_some() || held.workspaces.len() < before;
             held.destroyed.push((*name).to_owned());
             ok(json!({ "destroyed": destroyed, "deletion": "done" }))
         }),

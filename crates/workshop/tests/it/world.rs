@@ -53,11 +53,20 @@ impl World {
         Self { address, ..Self::new(0).await }
     }
 
-    fn workshop_on(&self, pool: PgPool) -> Workshop {
+    fn policies_on(&self, pool: PgPool) -> Policies {
         let files = ConfigStore::new(self.folder.path(), AgeKeys::load(None, None).unwrap());
-        let policies = Policies::new(pool.clone(), Arc::new(SystemClock), files);
+        Policies::new(pool, Arc::new(SystemClock), files)
+    }
+
+    /// The policies, without anything that is held of them.
+    pub fn policies(&self) -> Policies {
+        self.policies_on(self.db.app.clone())
+    }
+
+    fn workshop_on(&self, pool: PgPool, address: SocketAddr) -> Workshop {
+        let policies = self.policies_on(pool.clone());
         let settings = Settings {
-            url: format!("http://{}", self.address).parse().unwrap(),
+            url: format!("http://{address}").parse().unwrap(),
             key: Key::new(TOKEN).unwrap(),
             profile: Profile::Agent,
         };
@@ -66,7 +75,12 @@ impl World {
 
     /// A door: it takes orders and lets people follow, and attends to nothing.
     pub fn door(&self) -> Workshop {
-        self.workshop_on(self.db.app.clone())
+        self.door_to(self.address)
+    }
+
+    /// A door that looks for its spawner somewhere else.
+    pub fn door_to(&self, address: SocketAddr) -> Workshop {
+        self.workshop_on(self.db.app.clone(), address)
     }
 
     /// A process that attends to runs.
@@ -74,7 +88,7 @@ impl World {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let _inside = runtime.enter();
         let pool = PgPoolOptions::new().max_connections(8).connect_lazy(&self.db.app_url()).unwrap();
-        let workshop = self.workshop_on(pool);
+        let workshop = self.workshop_on(pool, self.address);
         runtime.spawn(async move { workshop.work(false, CancellationToken::new()).await });
         Process(Some(runtime))
     }

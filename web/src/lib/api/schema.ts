@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 a521d078811c19d3664d9b3fa36176d3264cbdb2e83e7e720e3ecce746d2a84a) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 84c3e03c943f1f3043cde43af55231dce636f9a400914159783e86da20b28bee) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -11801,6 +11801,11 @@ export interface components {
         Sandbox: {
             /** @description `creating` and `active` hold a place, `released` holds none, `destroying` is being deleted. */
             allocation: string;
+            /**
+             * Format: int64
+             * @description When its files are deleted unless it is used again, in epoch milliseconds; `null` while nothing will delete them.
+             */
+            deletedAt: number | null;
             id: string;
             /** @description Whose it is; `null` when the account is gone. */
             person: string | null;

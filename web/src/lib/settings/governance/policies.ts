@@ -84,6 +84,11 @@ export interface FactorPolicy {
 	exemptSsoUsers: boolean;
 }
 
+export interface WorkspacesPolicy {
+	enabled: boolean;
+	unusedDays: number;
+}
+
 interface Values {
 	model_access: ModelAccess;
 	default_models: DefaultModels;
@@ -100,6 +105,7 @@ interface Values {
 		maxWorkflowSessionsPerOrg: number;
 		maxRenderSessionsPerOrg: number;
 	};
+	sandbox_workspaces: WorkspacesPolicy;
 }
 export type PolicyKey = keyof Values;
 

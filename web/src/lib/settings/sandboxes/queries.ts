@@ -74,19 +74,23 @@ export async function saveLimits(orgId: string, value: Record<string, number>, v
 			})
 		);
 	} finally {
-		await queryClient.invalidateQueries({ queryKey: keys.org(orgId, 'sandboxes') });
+		await rereadSandboxes(orgId);
 	}
 }
+
+/** Reads the sandboxes again. */
+export const rereadSandboxes = (orgId: string) =>
+	queryClient.invalidateQueries({ queryKey: keys.org(orgId, 'sandboxes') });
 
 export async function stopSandbox(orgId: string, id: string): Promise<number> {
 	const { cancelled } = await send(
 		api.POST('/api/app/sandboxes/{id}/stop', { params: { path: { id }, query: { orgId } } })
 	);
-	await queryClient.invalidateQueries({ queryKey: keys.org(orgId, 'sandboxes') });
+	await rereadSandboxes(orgId);
 	return cancelled;
 }
 
 export async function deleteSandbox(orgId: string, id: string): Promise<void> {
 	await send(api.DELETE('/api/app/sandboxes/{id}', { params: { path: { id }, query: { orgId } } }));
-	await queryClient.invalidateQueries({ queryKey: keys.org(orgId, 'sandboxes') });
+	await rereadSandboxes(orgId);
 }
