@@ -215,18 +215,23 @@ async fn own_page(shared: &Shared, page: OwnPage) -> Vec<u8> {
     let (status, kind, body) = match page {
         OwnPage::Metrics => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", metrics::page(held)),
         OwnPage::Health => {
-            let healthy = match shared.dns {
+            let answers = match shared.dns {
                 Some(address) => dns::server::answers(address).await,
                 None => true,
             };
+            let state = match (shared.is_walled(), answers) {
+                (false, _) => "wall_gone",
+                (true, false) => "dns_silent",
+                (true, true) => "ok",
+            };
             let body = serde_json::json!({
-                "status": if healthy { "ok" } else { "dns_silent" },
+                "status": state,
                 "mode": if shared.policy.is_allowlist() { "allowlist" } else { "open" },
                 "connections": held.connections,
                 "maxConnections": shared.config.max_clients,
                 "clients": held.clients,
             });
-            (if healthy { "200 OK" } else { "503 Service Unavailable" }, "application/json", body.to_string())
+            (if state == "ok" { "200 OK" } else { "503 Service Unavailable" }, "application/json", body.to_string())
         }
     };
     let length = body.len();

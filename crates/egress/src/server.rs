@@ -28,7 +28,7 @@ use crate::limits::{Full, Limits};
 use crate::metrics;
 use crate::networks::Networks;
 use crate::policy::HostPolicy;
-use crate::wall::{self, Wall, WallError};
+use crate::wall::{self, Wall, WallError, Watch};
 use crate::{open_files, privileges};
 
 /// How long open connections may go on after the stop.
@@ -110,6 +110,12 @@ pub enum Stopped {
     /// A thread that serves connections ended.
     #[error("a thread that serves connections stopped: {0}")]
     Proxy(String),
+    /// Something took the rules of the packet filter away, and the proxy does not go on without them.
+    #[error(
+        "the packet filter is gone: something removed or changed the rules of this network. Find out what, and start the way \
+         out again, which puts them back"
+    )]
+    Wall,
     /// The event loop could not be built.
     #[error("the event loop cannot be built: {0}")]
     Runtime(io::Error),
@@ -124,10 +130,19 @@ pub(crate) struct Shared {
     pub resolver: Resolver,
     pub limits: Arc<Limits>,
     pub journal: Journal,
+    /// Looks at the packet filter, when there is one.
+    pub wall: Option<Watch>,
     /// Where the DNS service answers, when there is one.
     pub dns: Option<SocketAddr>,
     /// Cancelled when no new request is taken.
     pub draining: CancellationToken,
+}
+
+impl Shared {
+    /// Whether the packet filter stands, or there was to be none.
+    pub(crate) fn is_walled(&self) -> bool {
+        self.wall.as_ref().is_none_or(Watch::stands)
+    }
 }
 
 /// A proxy that is ready to serve: its walls stand, its ports are bound, its rights are gone.
@@ -170,7 +185,7 @@ pub fn prepare(config: Config) -> Result<Prepared, StartError> {
         hosts = patterns,
         max_connections = config.max_clients,
         max_connections_per_session = config.per_client.unwrap_or(0),
-        ipv6 = wall.map_or("unguarded", |wall| wall.ipv6.word()),
+        ipv6 = wall.as_ref().map_or("unguarded", |wall| wall.ipv6.word()),
         resolvers = servers.len(),
         "egress: {} mode, at most {} connections, {}",
         if config.policy.is_allowlist() { "allowlist" } else { "open" },
@@ -193,6 +208,7 @@ pub fn prepare(config: Config) -> Result<Prepared, StartError> {
         networks,
         limits: Limits::new(config.max_clients, config.per_client),
         journal: Journal::default(),
+        wall: wall.map(|wall| wall.watch),
         dns: dns.as_ref().map(|_| SocketAddr::V4(config.dns)),
         draining: CancellationToken::new(),
         config,
@@ -284,7 +300,10 @@ impl Prepared {
             () = stop.cancelled() => {}
             error = dns => return Err(Stopped::Dns(error)),
             why = failed.recv() => return Err(Stopped::Proxy(why.unwrap_or_else(|| "it panicked".to_owned()))),
-            () = upkeep => {}
+            stopped = upkeep => {
+                tracing::error!(event = "egress.wall_gone", "the packet filter does not stand any more; everything is closed");
+                return Err(stopped);
+            }
         }
         shared.draining.cancel();
         let open = shared.limits.held().connections;
@@ -315,11 +334,15 @@ async fn serve_dns(shared: Arc<Shared>, sockets: Option<(StdUdp, StdListener)>) 
     }
 }
 
-async fn upkeep(shared: &Shared) {
+/// Ends when the wall does not stand any more.
+async fn upkeep(shared: &Shared) -> Stopped {
     let mut ticks = tokio::time::interval(UPKEEP);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        if !shared.is_walled() {
+            return Stopped::Wall;
+        }
         shared.networks.refresh();
         shared.journal.settle();
     }

@@ -57,6 +57,12 @@ impl Process {
     }
 }
 
+/// When a living process was started, in ticks since boot. `None` when there is none of that number.
+#[must_use]
+pub fn started(pid: i32) -> Option<u64> {
+    Process::read(pid).filter(|process| !process.is_over()).map(|process| process.started)
+}
+
 fn table() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());

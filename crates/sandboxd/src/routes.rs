@@ -153,7 +153,13 @@ fn health(app: &App) -> Answer {
         docker_ready: None,
         docker_recovery_required: None,
         docker: None,
-        dependencies: app.settings.redirects.map(|ok| serde_json::json!({"egress": {"ok": ok}})),
+        dependencies: app.settings.redirects.map(|redirects| {
+            let egress = match redirects.trouble() {
+                None => serde_json::json!({"ok": true}),
+                Some(reason) => serde_json::json!({"ok": false, "reason": reason}),
+            };
+            serde_json::json!({ "egress": egress })
+        }),
         memory,
         incarnation: incarnation(app),
     })

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::redirect::Keeper;
 use tale_sandbox_wire::exec::{DAEMON_ENV_PREFIX, Env, REDIRECT_ENV, SESSION_ENV};
 use tale_sandbox_wire::files::WORKSPACE_ROOT;
 use tale_sandbox_wire::limits::DAEMON_PORT;
@@ -38,7 +39,7 @@ pub struct Settings {
     pub session_env: Env,
     /// Whether programs that know of no proxy are led to it (`TALE_RUNNERD_REDIRECT`); `None` when nobody asked
     /// for that.
-    pub redirects: Option<bool>,
+    pub redirects: Option<Redirects>,
     /// What every command starts from.
     pub base_env: BTreeMap<std::ffi::OsString, std::ffi::OsString>,
 }
@@ -93,7 +94,7 @@ impl Settings {
             stall: Some(number("TALE_EXEC_STALL_MS", 0)?).filter(|ms| *ms > 0).map(Duration::from_millis),
             memory_percent: number("TALE_EXEC_ADMISSION_MEMORY_PERCENT", 90)?,
             session_env,
-            redirects: text(REDIRECT_ENV)?.map(|state| state == "on"),
+            redirects: text(REDIRECT_ENV)?.map(|state| Redirects::parse(&state)),
             base_env: BTreeMap::new(),
         };
         let own = |name: &std::ffi::OsString| {
@@ -101,6 +102,43 @@ impl Settings {
         };
         all.retain(|name, _| !own(name));
         Ok(Self { base_env: all, ..settings })
+    }
+}
+
+/// What became of leading programs that know of no proxy to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redirects {
+    /// It could not be set up.
+    Off,
+    /// It was.
+    Kept(Keeper),
+}
+
+impl Redirects {
+    fn parse(text: &str) -> Self {
+        let kept = || {
+            let (pid, started) = text.split_once(' ')?;
+            Some(Keeper { pid: pid.parse().ok()?, started: started.parse().ok()? })
+        };
+        kept().map_or(Self::Off, Self::Kept)
+    }
+
+    /// Why nobody is led there at this moment.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&'static str> {
+        match self {
+            Self::Off => Some("not_set_up"),
+            Self::Kept(keeper) => (!keeper.has_redirector()).then_some("redirector_stopped"),
+        }
+    }
+}
+
+impl std::fmt::Display for Redirects {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Kept(Keeper { pid, started }) => write!(f, "{pid} {started}"),
+        }
     }
 }
 
@@ -131,5 +169,13 @@ mod tests {
         ] {
             assert!(read(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_became_of_the_redirector_is_handed_on() {
+        for state in [Redirects::Off, Redirects::Kept(Keeper { pid: 7, started: 99 })] {
+            assert_eq!(Redirects::parse(&state.to_string()), state);
+        }
+        assert_eq!(Redirects::parse("on").trouble(), Some("not_set_up"));
     }
 }

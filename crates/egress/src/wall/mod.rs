@@ -8,6 +8,7 @@ mod alone;
 mod apply;
 pub mod ipv6;
 mod rules;
+mod standing;
 mod verify;
 
 use std::io;
@@ -15,6 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 
 pub use self::ipv6::Ipv6;
 pub use self::rules::TABLE;
+pub(crate) use self::standing::Watch;
 
 /// What the rules depend on.
 #[derive(Debug, Clone)]
@@ -28,10 +30,12 @@ pub struct Wall {
 }
 
 /// A wall that stands.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Built {
     /// What protects IPv6.
     pub ipv6: Ipv6,
+    /// Tells whether it still does.
+    pub(crate) watch: Watch,
 }
 
 /// Why there is no wall.
@@ -88,9 +92,10 @@ pub fn build(wall: &Wall) -> Result<Built, WallError> {
     if let Some(other) = alone::somebody_else().map_err(WallError::Unread)? {
         return Err(WallError::Shared(other));
     }
-    match install(wall, true) {
-        Ok(()) => Ok(Built { ipv6: if ipv6::is_off() { Ipv6::Off } else { Ipv6::Filtered } }),
-        Err(missing @ WallError::NoProgram(_)) => Err(missing),
+    let ipv6 = match install(wall, true) {
+        Ok(()) if ipv6::is_off() => Ipv6::Off,
+        Ok(()) => Ipv6::Filtered,
+        Err(missing @ WallError::NoProgram(_)) => return Err(missing),
         Err(filter) => {
             // Perhaps only the part for IPv6 is missing, which nobody needs where IPv6 is off.
             install(wall, false)?;
@@ -99,9 +104,14 @@ pub fn build(wall: &Wall) -> Result<Built, WallError> {
                 return Err(WallError::Ipv6 { filter: filter.to_string(), off });
             }
             ipv6::switch_off().map_err(|off| WallError::Ipv6 { filter: filter.to_string(), off })?;
-            Ok(Built { ipv6: Ipv6::Off })
+            Ipv6::Off
         }
+    };
+    let watch = Watch::new(wall).map_err(WallError::Unread)?;
+    if !watch.stands() {
+        return Err(WallError::Differs("a packet that it must refuse is not refused".to_owned()));
     }
+    Ok(Built { ipv6, watch })
 }
 
 fn install(wall: &Wall, v6: bool) -> Result<(), WallError> {

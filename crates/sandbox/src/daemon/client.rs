@@ -148,6 +148,10 @@ impl Daemons for DaemonClient {
         if health.incarnation.as_deref().is_some_and(|named| named != target.incarnation.to_string()) {
             return Err(unreachable("another incarnation has the address"));
         }
+        let egress = health.dependencies.as_ref().map(|dependencies| &dependencies["egress"]);
+        if egress.is_some_and(|egress| egress["reason"] == "redirector_stopped") {
+            tracing::warn!(event = "sandbox.egress_stopped", session = %target.session, "programs in this session that know of no proxy reach nothing any more; a new start of the session mends that");
+        }
         let last = i64::try_from(health.last_activity_at_ms).unwrap_or(i64::MAX);
         let idle = u64::try_from(self.clock.now_ms().saturating_sub(last)).unwrap_or(0);
         Ok(Health {

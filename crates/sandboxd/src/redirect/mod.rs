@@ -31,8 +31,8 @@ use rustix::process::Signal;
 use rustix::thread::{CapabilitySet, capability_is_in_bounding_set, remove_capability_from_bounding_set};
 use tale_sandbox_wire::exec::{PROXY_ENV, REDIRECT_ENV, REDIRECTOR_USER, USER_ENV};
 
-use crate::settings::variable;
-use crate::{init, log};
+use crate::settings::{Redirects, variable};
+use crate::{init, log, procs};
 
 /// Follows `daemon` when the session is to have the redirector. A program that does not know it ends,
 /// instead of running the session as root.
@@ -56,17 +56,17 @@ pub fn main() -> ExitCode {
         return ExitCode::from(init::CANNOT_START);
     };
     let state = match set_up() {
-        Ok(()) => "on",
+        Ok(keeper) => Redirects::Kept(keeper),
         Err(error) => {
             log::line(&format!("only programs that know the proxy get out: {error}"));
-            "off"
+            Redirects::Off
         }
     };
     if let Err(error) = give_up() {
         log::line(&format!("cannot start: rights cannot be given up: {error}"));
         return ExitCode::from(init::CANNOT_START);
     }
-    let error = own_program("daemon").env(REDIRECT_ENV, state).uid(user).gid(group).exec();
+    let error = own_program("daemon").env(REDIRECT_ENV, state.to_string()).uid(user).gid(group).exec();
     log::line(&format!("cannot start: {error}"));
     ExitCode::from(init::CANNOT_START)
 }
@@ -95,13 +95,14 @@ fn own_program(word: &str) -> Command {
     command
 }
 
-fn set_up() -> io::Result<()> {
+/// Says who keeps the redirector.
+fn set_up() -> io::Result<Keeper> {
     let proxy = variable(PROXY_ENV).unwrap_or_default();
     forward::Proxy::parse(&proxy).ok_or_else(|| io::Error::other(format!("{PROXY_ENV} is no host with a port")))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let questions = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let doors = rules::Doors { connections: listener.local_addr()?.port(), questions: questions.local_addr()?.port() };
-    own_program(KEEPER)
+    let keeper = own_program(KEEPER)
         .env_clear()
         .env(PROXY_ENV, proxy)
         .stdin(Stdio::from(OwnedFd::from(listener)))
@@ -109,7 +110,28 @@ fn set_up() -> io::Result<()> {
         .uid(REDIRECTOR_USER)
         .gid(REDIRECTOR_USER)
         .spawn()?;
-    rules::install(doors)
+    rules::install(doors)?;
+    let pid = i32::try_from(keeper.id()).map_err(io::Error::other)?;
+    let started = procs::started(pid).ok_or_else(|| io::Error::other("what keeps the redirector has ended"))?;
+    Ok(Keeper { pid, started })
+}
+
+/// The process that keeps the redirector, by its number and when it was started, in ticks since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeper {
+    /// The number.
+    pub pid: i32,
+    /// The start.
+    pub started: u64,
+}
+
+impl Keeper {
+    /// Whether the redirector runs. One that ended is started again after a pause; one whose keeper ended is not, because
+    /// nobody has the right to any more: nothing gets out then but by the proxy's variables.
+    #[must_use]
+    pub fn has_redirector(&self) -> bool {
+        procs::started(self.pid) == Some(self.started) && !procs::below(self.pid).is_empty()
+    }
 }
 
 /// Runs the redirector for as long as the session lives.

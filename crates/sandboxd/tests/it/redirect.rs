@@ -290,6 +290,27 @@ fn the_session_keeps_no_right_and_cannot_touch_the_redirector() {
 }
 
 #[test]
+fn without_its_keeper_nothing_gets_out_and_that_is_said() {
+    let Some(mut world) = World::new("keeper") else { return };
+    let asked = world.proxy();
+    world.start();
+    assert!(world.say((SITE, 443), &greeting("example.com")).starts_with("hello "));
+    asked.next();
+    assert!(world.health().contains(r#""egress":{"ok":true}"#));
+    let (keeper, _) = world.processes("internal-redirect-keeper")[0];
+    run(&format!("kill -9 {keeper}"));
+    // With it ends the redirector, and process 1 has nothing to start it again with.
+    while !world.processes("internal-redirect").is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(world.health().contains(r#""egress":{"ok":false,"reason":"redirector_stopped"}"#), "{}", world.health());
+    let refused = within(&world.session, || TcpStream::connect((SITE, 443)).unwrap_err());
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    // The commands of the session are none the worse for it.
+    assert!(world.health().starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
 fn without_the_proxy_there_is_no_way_out() {
     let Some(mut world) = World::new("closed") else { return };
     world.start();
@@ -305,5 +326,5 @@ fn a_network_with_a_way_of_its_own_is_left_alone_and_said() {
     let Some(mut world) = World::new("open") else { return };
     run(&format!("ip -n {} route add default via {PROXY}", world.session));
     world.start();
-    assert!(world.health().contains(r#""egress":{"ok":false}"#));
+    assert!(world.health().contains(r#""egress":{"ok":false,"reason":"not_set_up"}"#));
 }
