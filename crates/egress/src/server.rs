@@ -423,3 +423,44 @@ impl Config {
         SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    #[test]
+    fn without_its_dns_service_the_proxy_does_not_go_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let resolv_conf = folder.path().join("resolv.conf");
+        std::fs::write(&resolv_conf, "nameserver 192.0.2.1\n").unwrap();
+        let here = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let mut prepared = prepare(Config {
+            policy: HostPolicy::Open,
+            max_clients: 10,
+            per_client: None,
+            connect_ports: vec![443],
+            idle: Duration::from_secs(600),
+            listen: here,
+            dns: here,
+            skip_wall: true,
+            resolv_conf,
+        })
+        .unwrap();
+        let address = prepared.address().unwrap();
+        // What a service has that lost its socket: one on which nobody can be accepted.
+        let broken = StdUdp::bind(here).unwrap();
+        broken.send_to(b"x", broken.local_addr().unwrap()).unwrap();
+        let broken = StdListener::from(OwnedFd::from(broken));
+        broken.set_nonblocking(true).unwrap();
+        let (udp, _) = prepared.dns.take().unwrap();
+        prepared.dns = Some((udp, broken));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ended = runtime.block_on(prepared.run(CancellationToken::new()));
+        assert!(matches!(ended, Err(Stopped::Dns(_))), "{ended:?}");
+        while std::net::TcpStream::connect(address).is_ok() {
+            std::thread::yield_now();
+        }
+    }
+}

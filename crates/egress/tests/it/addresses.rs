@@ -22,6 +22,8 @@ const LITERALS: &[(&str, &str)] = &[
     ("0.0.0.0", "private_address"),
     ("10.0.0.1", "private_address"),
     ("10.77.0.1", "private_address"),
+    // The resolver, whom only questions of DNS may reach.
+    ("10.77.0.53", "private_address"),
     ("10.88.0.2", "private_address"),
     ("172.31.255.255", "private_address"),
     ("192.168.1.1", "private_address"),

@@ -162,6 +162,22 @@ fn an_answer_that_could_be_read_in_two_ways_is_not_passed_on() {
 }
 
 #[test]
+fn a_redirect_is_handed_on_and_judged_when_it_is_followed() {
+    let Some(world) = World::new() else { return };
+    let heard = scripted(
+        &world,
+        b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data/\r\nContent-Length: 0\r\n\r\n",
+    );
+    let _proxy = world.start(|_| {});
+    let answer = say(&world, b"GET http://site.example/ HTTP/1.1\r\nConnection: close\r\n\r\n");
+    assert_eq!(answer.status, 302);
+    let to = answer.head.lines().find_map(|line| line.strip_prefix("Location: ")).unwrap();
+    let followed = say(&world, format!("GET {to} HTTP/1.1\r\nHost: site.example\r\n\r\n").as_bytes());
+    assert_eq!((followed.status, followed.reason()), (403, Some("private_address")));
+    assert_eq!(heard.lock().unwrap().len(), 1);
+}
+
+#[test]
 fn heads_are_bounded() {
     let Some(world) = World::new() else { return };
     let heard = scripted(&world, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");

@@ -7,6 +7,7 @@ mod client;
 mod forwarding;
 mod git;
 mod limits;
+mod logs;
 mod names;
 mod start;
 mod tunnels;

@@ -86,6 +86,22 @@ async fn limits_fit_the_deployment_unless_they_are_only_lowered() {
 }
 
 #[tokio::test]
+async fn while_the_capacity_cannot_be_asked_limits_can_only_be_lowered() {
+    let world = World::new(8).await;
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let door = world.door_to(nobody);
+    let set =
+        async |value| door.set_limits(world.org, &Actor::System, value, None).await.map_err(|problem| problem.code);
+    assert_eq!(set(json!({ "maxSessionsPerOrg": 3 })).await.unwrap_err(), Code::SandboxUnavailable);
+    assert_eq!(
+        set(json!({ "maxSessionsPerOrg": 1, "maxRenderSessionsPerOrg": 3 })).await.unwrap_err(),
+        Code::SandboxUnavailable
+    );
+    let lowered = set(json!({ "maxSessionsPerOrg": 1 })).await.unwrap();
+    assert_eq!(lowered.value["maxSessionsPerOrg"], 1);
+}
+
+#[tokio::test]
 async fn a_deleted_sandbox_takes_nothing_new_until_it_is_gone() {
     let world = World::new(8).await;
     let (door, ada) = (world.door(), world.person().await);
