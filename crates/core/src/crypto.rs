@@ -298,11 +298,9 @@ pub fn random_hex(bytes: usize) -> String {
 /// Lower-case hexadecimal.
 #[must_use]
 pub fn hex_of(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// Reads hexadecimal of either case; `None` for anything else.

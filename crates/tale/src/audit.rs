@@ -34,7 +34,7 @@ pub(crate) struct Refused {
 pub(crate) fn verify(file: &Path, heads: &[Head]) -> Result<(), Refused> {
     let started = Instant::now();
     let opened = if file == Path::new("-") {
-        verify::file(std::io::stdin().lock(), heads)
+        verify::file(std::io::stdin(), heads)
     } else {
         File::open(file).map_err(FileError::Read).and_then(|opened| verify::file(opened, heads))
     };

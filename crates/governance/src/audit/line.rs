@@ -11,7 +11,7 @@ use tale_core::crypto::hex_of;
 use uuid::Uuid;
 
 use super::chain::{Actor, Hash, Keeping, Record, SALT_BYTES, Sealed, Subject, VERSION};
-use super::chain::{compact, hex, number, text, uuid};
+use super::chain::{after_string, compact, hex, number, signed, text, uuid};
 
 /// What an export holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Export {
 pub fn write(out: &mut Vec<u8>, entry: &Sealed<'_>, export: Option<&Export>) {
     let Record { actor, subject, .. } = &entry.record;
     out.extend_from_slice(b"{\"v\":");
-    number(out, VERSION.into());
+    number(out, VERSION);
     let name = |out: &mut Vec<u8>, name: &str| {
         out.extend_from_slice(b",\"");
         out.extend_from_slice(name.as_bytes());
@@ -50,11 +50,11 @@ pub fn write(out: &mut Vec<u8>, entry: &Sealed<'_>, export: Option<&Export>) {
         None => out.extend_from_slice(b"null"),
     }
     name(out, "sequence");
-    number(out, entry.sequence.into());
+    number(out, entry.sequence);
     name(out, "id");
     uuid(out, entry.record.id);
     name(out, "timestamp");
-    number(out, entry.record.timestamp.into());
+    signed(out, entry.record.timestamp);
     for (field, value) in [
         ("action", Some(&entry.record.action)),
         ("category", Some(&entry.record.category)),
@@ -84,13 +84,18 @@ pub fn write(out: &mut Vec<u8>, entry: &Sealed<'_>, export: Option<&Export>) {
     for (salt, commitment, keeping) in
         [("actorSalt", "actorCommitment", entry.actor), ("subjectSalt", "subjectCommitment", entry.subject)]
     {
-        let (field, bytes): (_, &[u8]) = match &keeping {
-            Keeping::Salted(bytes) => (salt, bytes),
-            Keeping::Erased(bytes) => (commitment, bytes),
-        };
-        name(out, field);
-        out.push(b'"');
-        hex(out, bytes);
+        match &keeping {
+            Keeping::Salted(bytes) => {
+                name(out, salt);
+                out.push(b'"');
+                hex(out, bytes);
+            }
+            Keeping::Erased(bytes) => {
+                name(out, commitment);
+                out.push(b'"');
+                hex(out, bytes);
+            }
+        }
         out.push(b'"');
     }
     for (field, hash) in [("previousHash", &entry.previous), ("integrityHash", &entry.hash)] {
@@ -125,141 +130,164 @@ pub fn parse(line: &str) -> Result<(Sealed<'_>, Option<Export>), String> {
 
 /// The members of a line as they stand there.
 #[derive(Default)]
-struct Fields<'a>([Option<&'a str>; NAMES.len()]);
+struct Fields<'a> {
+    found: [Option<&'a str>; NAMES.len()],
+    /// Behind the member that was found last: where the next one stands in [`NAMES`] as long as a line is in order.
+    expected: usize,
+}
 
-/// Every member that a line may have. Others are refused: nothing would prove them.
-const NAMES: [&str; 26] = [
-    "v",
-    "export",
-    "organizationId",
-    "sequence",
-    "id",
-    "timestamp",
-    "action",
-    "category",
-    "status",
-    "actorType",
-    "actorEmail",
-    "actorEmailHash",
-    "actorRole",
-    "actorIp",
-    "actorIpHash",
-    "resourceType",
-    "resourceId",
-    "actorId",
-    "apiKeyId",
-    "details",
-    "actorSalt",
-    "actorCommitment",
-    "subjectSalt",
-    "subjectCommitment",
-    "previousHash",
-    "integrityHash",
-];
+/// Declares the members of a line: their places in [`NAMES`], and how they are written.
+macro_rules! members {
+    ($($member:ident = $name:literal),* $(,)?) => {
+        #[derive(Clone, Copy)]
+        enum Member { $($member),* }
+
+        /// Every member that a line may have, in the order of an export. Others are refused: nothing would prove them.
+        const NAMES: [&str; [$($name),*].len()] = [$($name),*];
+    };
+}
+
+members! {
+    Version = "v",
+    Export = "export",
+    Organization = "organizationId",
+    Sequence = "sequence",
+    Id = "id",
+    Timestamp = "timestamp",
+    Action = "action",
+    Category = "category",
+    Status = "status",
+    ActorType = "actorType",
+    ActorEmail = "actorEmail",
+    ActorEmailHash = "actorEmailHash",
+    ActorRole = "actorRole",
+    ActorIp = "actorIp",
+    ActorIpHash = "actorIpHash",
+    ResourceType = "resourceType",
+    ResourceId = "resourceId",
+    ActorId = "actorId",
+    ApiKey = "apiKeyId",
+    Details = "details",
+    ActorSalt = "actorSalt",
+    ActorCommitment = "actorCommitment",
+    SubjectSalt = "subjectSalt",
+    SubjectCommitment = "subjectCommitment",
+    PreviousHash = "previousHash",
+    IntegrityHash = "integrityHash",
+}
+
+impl Member {
+    fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+}
 
 impl<'a> Fields<'a> {
     fn set(&mut self, name: &str, raw: &'a str) -> Result<(), String> {
-        let place = NAMES.iter().position(|known| *known == name);
-        let slot = place.and_then(|at| self.0.get_mut(at)).ok_or_else(|| format!("has an unknown member `{name}`"))?;
-        if slot.replace(raw).is_some() {
+        let (before, behind) = NAMES.split_at(self.expected);
+        let ahead = behind.iter().position(|known| *known == name).map(|at| at + before.len());
+        let place = ahead.or_else(|| before.iter().position(|known| *known == name));
+        let place = place.ok_or_else(|| format!("has an unknown member `{name}`"))?;
+        self.expected = place + 1;
+        if self.found[place].replace(raw).is_some() {
             return Err(format!("has the member `{name}` twice"));
         }
         Ok(())
     }
 
     /// The member, unless it is left out.
-    fn given(&self, name: &str) -> Option<&'a str> {
-        let at = NAMES.iter().position(|known| *known == name)?;
-        self.0[at]
+    fn given(&self, member: Member) -> Option<&'a str> {
+        self.found[member as usize]
     }
 
     /// The member, unless it is left out or null.
-    fn raw(&self, name: &str) -> Option<&'a str> {
-        self.given(name).filter(|raw| *raw != "null")
+    fn raw(&self, member: Member) -> Option<&'a str> {
+        self.given(member).filter(|raw| *raw != "null")
     }
 
-    fn optional_text(&self, name: &str) -> Result<Option<Cow<'a, str>>, String> {
-        let Some(raw) = self.raw(name) else { return Ok(None) };
-        let inner = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        let inner = inner.ok_or_else(|| format!("has a `{name}` that is no text"))?;
-        if inner.contains('\\') {
-            let owned: String = serde_json::from_str(raw).map_err(|_| format!("has a `{name}` that is no text"))?;
-            return Ok(Some(Cow::Owned(owned)));
+    fn optional_text(&self, member: Member) -> Result<Option<Cow<'a, str>>, String> {
+        let Some(raw) = self.raw(member) else { return Ok(None) };
+        let wrong = || format!("has a `{}` that is no text", member.name());
+        let inner = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).ok_or_else(wrong)?;
+        if memchr::memchr(b'\\', inner.as_bytes()).is_some() {
+            return Ok(Some(Cow::Owned(serde_json::from_str(raw).map_err(|_| wrong())?)));
         }
         Ok(Some(Cow::Borrowed(inner)))
     }
 
-    fn text(&self, name: &str) -> Result<Cow<'a, str>, String> {
-        self.optional_text(name)?.ok_or_else(|| format!("has no `{name}`"))
+    fn text(&self, member: Member) -> Result<Cow<'a, str>, String> {
+        self.optional_text(member)?.ok_or_else(|| format!("has no `{}`", member.name()))
     }
 
-    fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, String> {
-        let raw = self.raw(name).ok_or_else(|| format!("has no `{name}`"))?;
-        raw.parse().map_err(|_| format!("has a `{name}` that is no whole number"))
+    fn number<T: std::str::FromStr>(&self, member: Member) -> Result<T, String> {
+        let raw = self.raw(member).ok_or_else(|| format!("has no `{}`", member.name()))?;
+        raw.parse().map_err(|_| format!("has a `{}` that is no whole number", member.name()))
     }
 
-    fn optional_id(&self, name: &str) -> Result<Option<Uuid>, String> {
-        let Some(text) = self.optional_text(name)? else { return Ok(None) };
+    fn optional_id(&self, member: Member) -> Result<Option<Uuid>, String> {
+        let Some(text) = self.optional_text(member)? else { return Ok(None) };
         // One way to write an id, so that nothing in a line can be written differently.
         let plain = text.len() == 36 && !text.bytes().any(|byte| byte.is_ascii_uppercase());
         let id = Uuid::try_parse(&text).ok().filter(|_| plain);
-        id.map(Some).ok_or_else(|| format!("has a `{name}` that is no id"))
+        id.map(Some).ok_or_else(|| format!("has a `{}` that is no id", member.name()))
     }
 
-    fn bytes<const N: usize>(&self, name: &str) -> Result<Option<[u8; N]>, String> {
-        let Some(text) = self.optional_text(name)? else { return Ok(None) };
-        bytes_of(&text).map(Some).ok_or_else(|| format!("has a `{name}` that is not {N} bytes in hexadecimal"))
+    fn bytes<const N: usize>(&self, member: Member) -> Result<Option<[u8; N]>, String> {
+        let Some(text) = self.optional_text(member)? else { return Ok(None) };
+        bytes_of(&text)
+            .map(Some)
+            .ok_or_else(|| format!("has a `{}` that is not {N} bytes in hexadecimal", member.name()))
     }
 
-    fn hash(&self, name: &str) -> Result<Hash, String> {
-        self.bytes(name)?.ok_or_else(|| format!("has no `{name}`: it is not sealed"))
+    fn hash(&self, member: Member) -> Result<Hash, String> {
+        self.bytes(member)?.ok_or_else(|| format!("has no `{}`: it is not sealed", member.name()))
     }
 
-    fn keeping(&self, salt: &str, commitment: &str) -> Result<Keeping, String> {
+    fn keeping(&self, salt: Member, commitment: Member) -> Result<Keeping, String> {
         match (self.bytes::<SALT_BYTES>(salt)?, self.bytes(commitment)?) {
             (Some(salt), None) => Ok(Keeping::Salted(salt)),
             (None, Some(commitment)) => Ok(Keeping::Erased(commitment)),
-            _ => Err(format!("must have one of `{salt}` and `{commitment}`")),
+            _ => Err(format!("must have one of `{}` and `{}`", salt.name(), commitment.name())),
         }
     }
 
     fn sealed(&self) -> Result<(Sealed<'a>, Option<Export>), String> {
-        let version: u64 = self.number("v")?;
+        let version: u64 = self.number(Member::Version)?;
         if version != VERSION {
             return Err(format!("has version {version}, which this release does not know"));
         }
         let record = Record {
-            organization: self.optional_id("organizationId")?,
-            id: self.optional_id("id")?.ok_or("has no `id`")?,
-            timestamp: self.number("timestamp")?,
-            action: self.text("action")?,
-            category: self.text("category")?,
-            status: self.text("status")?,
-            actor_type: self.text("actorType")?,
-            resource_type: self.text("resourceType")?,
+            organization: self.optional_id(Member::Organization)?,
+            id: self.optional_id(Member::Id)?.ok_or("has no `id`")?,
+            timestamp: self.number(Member::Timestamp)?,
+            action: self.text(Member::Action)?,
+            category: self.text(Member::Category)?,
+            status: self.text(Member::Status)?,
+            actor_type: self.text(Member::ActorType)?,
+            resource_type: self.text(Member::ResourceType)?,
             actor: Actor {
-                email: self.optional_text("actorEmail")?,
-                email_hash: self.optional_text("actorEmailHash")?,
-                id: self.optional_id("actorId")?,
-                ip: self.optional_text("actorIp")?,
-                ip_hash: self.optional_text("actorIpHash")?,
-                key_id: self.optional_id("apiKeyId")?,
-                role: self.optional_text("actorRole")?,
+                email: self.optional_text(Member::ActorEmail)?,
+                email_hash: self.optional_text(Member::ActorEmailHash)?,
+                id: self.optional_id(Member::ActorId)?,
+                ip: self.optional_text(Member::ActorIp)?,
+                ip_hash: self.optional_text(Member::ActorIpHash)?,
+                key_id: self.optional_id(Member::ApiKey)?,
+                role: self.optional_text(Member::ActorRole)?,
             },
             subject: Subject {
-                details: Cow::Borrowed(self.given("details").ok_or("has no `details`")?),
-                id: self.optional_text("resourceId")?,
+                details: Cow::Borrowed(self.given(Member::Details).ok_or("has no `details`")?),
+                id: self.optional_text(Member::ResourceId)?,
             },
         };
         let sealed = Sealed {
             record,
-            sequence: self.number::<NonZero<u64>>("sequence")?.get(),
-            previous: self.hash("previousHash")?,
-            hash: self.hash("integrityHash")?,
-            actor: self.keeping("actorSalt", "actorCommitment")?,
-            subject: self.keeping("subjectSalt", "subjectCommitment")?,
+            sequence: self.number::<NonZero<u64>>(Member::Sequence)?.get(),
+            previous: self.hash(Member::PreviousHash)?,
+            hash: self.hash(Member::IntegrityHash)?,
+            actor: self.keeping(Member::ActorSalt, Member::ActorCommitment)?,
+            subject: self.keeping(Member::SubjectSalt, Member::SubjectCommitment)?,
         };
-        let export = self.raw("export").map(serde_json::from_str);
+        let export = self.raw(Member::Export).map(serde_json::from_str);
         let export = export.transpose().map_err(|error| format!("has an `export` that cannot be read: {error}"))?;
         Ok((sealed, export))
     }
@@ -267,20 +295,25 @@ impl<'a> Fields<'a> {
 
 /// `N` bytes in lower-case hexadecimal.
 fn bytes_of<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
+    /// The value of each digit; [`NONE`] for what is none.
+    const VALUES: [u8; 256] = {
+        let (mut values, mut value) = ([NONE; 256], 0);
+        while value < 16 {
+            values[b"0123456789abcdef"[value] as usize] = value as u8;
+            value += 1;
+        }
+        values
     };
-    let text = text.as_bytes();
-    let mut bytes = [0; N];
-    if text.len() != 2 * N {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(bytes)
+    const NONE: u8 = 0xff;
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    let pairs: &[[u8; 2]; N] = pairs.try_into().ok()?;
+    let mut seen = 0;
+    let bytes = pairs.map(|[high, low]| {
+        let (high, low) = (VALUES[usize::from(high)], VALUES[usize::from(low)]);
+        seen |= high | low;
+        high << 4 | low & 15
+    });
+    (seen < 16).then_some(bytes)
 }
 
 /// Finds the members of one object without decoding them.
@@ -330,22 +363,11 @@ impl<'a> Scanner<'a> {
 
     /// The text of the value that begins here.
     fn value(&mut self) -> Result<&'a str, String> {
-        let (from, mut depth) = (self.at, 0usize);
-        let cut = || Err("is cut off".to_owned());
+        let (bytes, from, mut depth) = (self.text.as_bytes(), self.at, 0usize);
         loop {
-            match self.text.as_bytes().get(self.at) {
-                None => return cut(),
-                Some(b'"') => {
-                    self.at += 1;
-                    loop {
-                        match self.next() {
-                            None => return cut(),
-                            Some(b'\\') => self.at += 1,
-                            Some(b'"') => break,
-                            Some(_) => {}
-                        }
-                    }
-                }
+            match bytes.get(self.at) {
+                None => return Err("is cut off".into()),
+                Some(b'"') => self.at = after_string(bytes, self.at).ok_or("is cut off")?,
                 Some(b'{' | b'[') => {
                     depth += 1;
                     self.at += 1;
@@ -358,9 +380,12 @@ impl<'a> Scanner<'a> {
                 Some(_) => self.at += 1,
             }
             // A value ends with its last bracket or quote, and a bare word before what follows it.
-            let follows = self.text.as_bytes().get(self.at);
-            let bare = matches!(self.text.as_bytes()[from], b'{' | b'[' | b'"');
-            if depth == 0 && (bare || matches!(follows, Some(b',' | b'}' | b':' | b' ' | b'\t' | b'\r'))) {
+            if depth > 0 {
+                continue;
+            }
+            let follows = bytes.get(self.at);
+            let bare = matches!(bytes[from], b'{' | b'[' | b'"');
+            if bare || matches!(follows, Some(b',' | b'}' | b':' | b' ' | b'\t' | b'\r')) {
                 return self.text.get(from..self.at).ok_or_else(|| "is not JSON".into());
             }
         }

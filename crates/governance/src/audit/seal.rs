@@ -2,17 +2,19 @@
 //!
 //! One process at a time seals, whoever holds the row of `app.audit_sealing`; any may. Entries are found by the snapshot
 //! of transactions that the last pass had: what it did not see is new, however early it was written. A place that was
-//! given is never given again, so a pass that is cut off is simply repeated. Growth: a pass costs five statements for each
-//! [`BATCH`] entries plus one row per organization among them, two batches in memory, and next to nothing when nothing is
-//! new.
+//! given is never given again, so a pass that is cut off is simply repeated.
+//!
+//! While a batch is written, the next one is read and hashed by another connection and thread, behind the ends that the
+//! first one will have. Whether it was right about that shows when it is its turn to be written. Growth: a pass costs seven
+//! statements for each [`BATCH`] entries plus one row per organization among them, two batches in memory, and next to
+//! nothing when nothing is new.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use tale_core::crypto::random_key;
-use tale_core::ids::OrgId;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -46,21 +48,21 @@ pub async fn step(pool: &PgPool) -> Result<Step, sqlx::Error> {
     Pass::new(pool).step().await
 }
 
-/// Steps one after the other. While one is hashed and written, the next one is read.
+/// Steps one after the other.
 struct Pass<'a> {
     pool: &'a PgPool,
     ahead: Option<Ahead>,
 }
 
-/// What is read before it is this process's turn, which it may turn out not to be.
+/// What is prepared before it is this process's turn, which it may turn out not to be.
 struct Ahead {
     from: Position,
-    entries: JoinHandle<Result<Vec<Unsealed>, sqlx::Error>>,
+    batch: JoinHandle<Result<Batch, sqlx::Error>>,
 }
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        self.entries.abort();
+        self.batch.abort();
     }
 }
 
@@ -81,45 +83,107 @@ impl<'a> Pass<'a> {
             );
             return Ok(Step::More(0));
         }
-        let entries = match self.ahead.take().filter(|ahead| ahead.from == sealing.position) {
-            Some(mut ahead) => (&mut ahead.entries).await.map_err(not_run)??,
-            None => store::unsealed(&mut tx, &sealing.from(), BATCH).await?,
+        let mut prepared = None;
+        if let Some(mut ahead) = self.ahead.take().filter(|ahead| ahead.from == sealing.position) {
+            let batch = (&mut ahead.batch).await.map_err(not_run)??;
+            // Only an operator moves ends that nobody seals behind.
+            if batch.continues(&mut tx).await? {
+                prepared = Some(batch);
+            }
+        }
+        let batch = match prepared {
+            Some(batch) => batch,
+            None => Batch::prepare(&mut tx, &sealing.from(), Heads::new()).await?,
         };
-        if entries.is_empty() && !sealing.position.under_way() {
+        if batch.read == 0 && !sealing.position.under_way() {
             return Ok(Step::Done);
         }
-        let read = entries.len();
-        let last = entries.last().filter(|_| read == BATCH).map(|last| last.record.id);
-        let last = match last {
-            Some(id) => Some((store::transaction_of(&mut tx, id).await?, id)),
-            None => None,
-        };
-        let more = last.is_some();
-        let to = sealing.after(last);
+        let more = batch.last.is_some();
+        let to = sealing.after(batch.last);
         store::advance(&mut tx, &to).await?;
         if more {
-            let (pool, from) = (self.pool.clone(), to.clone());
+            let (pool, from, heads) = (self.pool.clone(), to.clone(), batch.after.clone());
             let (_, seen_by) = sealing.from();
-            let entries =
-                tokio::spawn(async move { store::unsealed(&mut *pool.begin().await?, &(to, seen_by), BATCH).await });
-            self.ahead = Some(Ahead { from, entries });
+            let prepare = async move { Batch::prepare(&mut *pool.begin().await?, &(to, seen_by), heads).await };
+            self.ahead = Some(Ahead { from, batch: tokio::spawn(prepare) });
         }
-        let new: Vec<Unsealed> = entries.into_iter().filter(|entry| !entry.sealed).collect();
-        if !new.is_empty() {
-            let mut places: Vec<Uuid> = new.iter().map(place_of).collect();
-            places.sort_unstable();
-            places.dedup();
-            let heads: HashMap<Uuid, Head> = store::heads(&mut tx, &places).await?.into_iter().collect();
-            let (heads, seals) = tokio::task::spawn_blocking(move || seal(&new, heads)).await.map_err(not_run)?;
-            store::write_seals(&mut tx, seals, heads.into_iter()).await?;
+        if !batch.after.is_empty() {
+            store::write_seals(&mut tx, batch.seals, batch.after.into_iter()).await?;
         }
         tx.commit().await?;
-        Ok(if more { Step::More(read) } else { Step::Done })
+        Ok(if more { Step::More(batch.read) } else { Step::Done })
     }
 }
 
 fn not_run(error: JoinError) -> sqlx::Error {
     sqlx::Error::Io(std::io::Error::other(error))
+}
+
+/// The ends of chains.
+type Heads = HashMap<Uuid, Head>;
+
+/// Entries that have their places, none of which is written yet.
+struct Batch {
+    /// How many were read, sealed ones as well.
+    read: usize,
+    /// The last of them, when there may be more.
+    last: Option<(String, Uuid)>,
+    /// The ends behind which the places are.
+    before: Heads,
+    /// The ends with them.
+    after: Heads,
+    seals: Seals,
+}
+
+impl Batch {
+    /// Reads and hashes what follows `position`. Where chains end says `known`, or else the database.
+    async fn prepare(
+        conn: &mut PgConnection,
+        position: &(Position, String),
+        mut known: Heads,
+    ) -> Result<Self, sqlx::Error> {
+        let entries = store::unsealed(conn, position, BATCH).await?;
+        let mut places = entries.iter().map(Unsealed::place).collect::<Result<Vec<Uuid>, _>>()?;
+        places.sort_unstable();
+        places.dedup();
+        known.retain(|place, _| places.binary_search(place).is_ok());
+        places.retain(|place| !known.contains_key(place));
+        if !places.is_empty() {
+            known.extend(store::heads(conn, &places).await?);
+        }
+        tokio::task::spawn_blocking(move || Self::seal(&entries, known)).await.map_err(not_run)?
+    }
+
+    /// Gives `entries` their places behind `before`.
+    fn seal(entries: &[Unsealed], before: Heads) -> Result<Self, sqlx::Error> {
+        let read = entries.len();
+        let last = entries.last().filter(|_| read == BATCH).map(Unsealed::position).transpose()?;
+        let (mut sealer, mut seals, mut after) = (Sealer::default(), Seals::new(), Heads::new());
+        for entry in entries {
+            if entry.sealed()? {
+                continue;
+            }
+            let (place, record) = (entry.place()?, entry.record()?);
+            let head = match after.entry(place) {
+                Entry::Occupied(head) => head.into_mut(),
+                Entry::Vacant(new) => new.insert(before.get(&place).copied().unwrap_or(Head::BEGINNING)),
+            };
+            let [actor, subject] = salts();
+            let sequence = head.sequence + 1;
+            let (who, what) = (Keeping::Salted(actor), Keeping::Salted(subject));
+            let Some(hash) = sealer.hash(&head.hash, sequence, &record, who, what) else { continue };
+            *head = Head { sequence, hash };
+            seals.push(&NewSeal { place, sequence, entry: record.id, hash, actor, subject });
+        }
+        Ok(Self { read, last, before, after, seals })
+    }
+
+    /// Whether the chains still end where this batch goes on.
+    async fn continues(&self, conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
+        let places: Vec<Uuid> = self.after.keys().copied().collect();
+        let heads: Heads = store::heads(conn, &places).await?.into_iter().collect();
+        Ok(places.iter().all(|place| heads.get(place) == self.before.get(place)))
+    }
 }
 
 /// Seals everything that is committed now, unless it takes longer than `patience` or another process is at it.
@@ -155,30 +219,6 @@ pub async fn run(pool: PgPool, stop: CancellationToken) {
             break;
         }
     }
-}
-
-fn place_of(entry: &Unsealed) -> Uuid {
-    store::place(entry.record.organization.map(OrgId))
-}
-
-/// Gives `entries` their places after `heads`, which move on.
-fn seal(entries: &[Unsealed], mut heads: HashMap<Uuid, Head>) -> (HashMap<Uuid, Head>, Seals) {
-    let mut sealer = Sealer::default();
-    let mut seals = Seals::new();
-    for entry in entries {
-        let place = place_of(entry);
-        let head = match heads.entry(place) {
-            Entry::Occupied(head) => head.into_mut(),
-            Entry::Vacant(new) => new.insert(Head::BEGINNING),
-        };
-        let [actor, subject] = salts();
-        let sequence = head.sequence + 1;
-        let (who, what) = (Keeping::Salted(actor), Keeping::Salted(subject));
-        let Some(hash) = sealer.hash(&head.hash, sequence, &entry.record, who, what) else { continue };
-        *head = Head { sequence, hash };
-        seals.push(&NewSeal { place, sequence, entry: entry.record.id, hash, actor, subject });
-    }
-    (heads, seals)
 }
 
 /// Two salts that nothing was hidden with before.

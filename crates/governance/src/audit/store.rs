@@ -79,10 +79,10 @@ macro_rules! sealed_columns {
 
 type PgRow = sqlx::postgres::PgRow;
 
-/// The entry whose columns stand first in `row`.
-fn record_of(row: &PgRow) -> Result<Record<'static>, sqlx::Error> {
-    let text = |at: usize| row.try_get::<String, _>(at).map(Cow::Owned);
-    let optional = |at: usize| row.try_get::<Option<String>, _>(at).map(|value| value.map(Cow::Owned));
+/// The entry whose columns stand first in `row`, from which its text is borrowed.
+fn record_of(row: &PgRow) -> Result<Record<'_>, sqlx::Error> {
+    let text = |at: usize| row.try_get::<&str, _>(at).map(Cow::Borrowed);
+    let optional = |at: usize| row.try_get::<Option<&str>, _>(at).map(|value| value.map(Cow::Borrowed));
     Ok(Record {
         id: row.try_get(0)?,
         organization: row.try_get(1)?,
@@ -185,10 +185,28 @@ pub(super) async fn begin_anew(conn: &mut PgConnection) -> Result<(), sqlx::Erro
 }
 
 /// An entry that is to be sealed.
-pub(super) struct Unsealed {
-    pub(super) record: Record<'static>,
+pub(super) struct Unsealed(PgRow);
+
+impl Unsealed {
+    /// Its chain.
+    pub(super) fn place(&self) -> Result<Uuid, sqlx::Error> {
+        self.0.try_get(1).map(place)
+    }
+
+    pub(super) fn record(&self) -> Result<Record<'_>, sqlx::Error> {
+        record_of(&self.0)
+    }
+
     /// Whether it is sealed after all.
-    pub(super) sealed: bool,
+    pub(super) fn sealed(&self) -> Result<bool, sqlx::Error> {
+        self.0.try_get(17)
+    }
+
+    /// Where reading goes on behind it: the transaction that wrote it, and its id.
+    pub(super) fn position(&self) -> Result<(String, Uuid), sqlx::Error> {
+        let number = self.0.try_get_raw(18)?.as_bytes().and_then(|bytes| Ok(u64::from_be_bytes(bytes.try_into()?)));
+        Ok((number.map_err(sqlx::Error::Decode)?.to_string(), self.0.try_get(0)?))
+    }
 }
 
 /// At most `limit` entries behind `position` that the snapshot `seen_by` sees, in the order of their transactions. Runs
@@ -204,7 +222,8 @@ pub(super) async fn unsealed(
     let rows = sqlx::query(concat!(
         "SELECT ",
         sealed_columns!(),
-        ", CASE WHEN $5 THEN EXISTS (SELECT FROM app.audit_seals s WHERE s.entry_id = e.id) ELSE false END
+        ", CASE WHEN $5 THEN EXISTS (SELECT FROM app.audit_seals s WHERE s.entry_id = e.id) ELSE false END,
+                e.xid
            FROM app.audit_entries e
           WHERE e.xid >= (SELECT pg_snapshot_xmin($1::text::pg_snapshot))
             AND NOT pg_visible_in_snapshot(e.xid, (SELECT $1::text::pg_snapshot))
@@ -221,12 +240,7 @@ pub(super) async fn unsealed(
     .bind(seen_by)
     .fetch_all(conn)
     .await?;
-    rows.iter().map(|row| Ok(Unsealed { record: record_of(row)?, sealed: row.try_get(17)? })).collect()
-}
-
-/// The transaction that wrote `entry`.
-pub(super) async fn transaction_of(conn: &mut PgConnection, entry: Uuid) -> Result<String, sqlx::Error> {
-    sqlx::query_scalar("SELECT xid::text FROM app.audit_entries WHERE id = $1").bind(entry).fetch_one(conn).await
+    Ok(rows.into_iter().map(Unsealed).collect())
 }
 
 /// Notes how far was read.
@@ -482,7 +496,7 @@ pub(super) async fn places(
             hash: bytes(row.try_get(19)?)?,
             actor: keeping(&row, 20)?,
             subject: keeping(&row, 22)?,
-            record: there.then(|| record_of(&row)).transpose()?,
+            record: there.then(|| record_of(&row).map(Record::into_owned)).transpose()?,
         })
     };
     rows.into_iter().map(read).collect()
@@ -571,7 +585,7 @@ pub(super) async fn list(
             (Some(sequence), Some(hash)) => Some((sequence.unsigned_abs(), bytes(&hash)?)),
             _ => None,
         };
-        Ok(Listed { record: record_of(&row)?, details: row.try_get(17)?, seal })
+        Ok(Listed { record: record_of(&row)?.into_owned(), details: row.try_get(17)?, seal })
     };
     rows.into_iter().map(read).collect()
 }

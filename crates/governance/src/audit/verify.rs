@@ -1,7 +1,9 @@
 //! Following a chain: what holds, and where it breaks first.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::num::NonZero;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -227,8 +229,8 @@ impl Chain {
     }
 }
 
-/// Bytes that one thread follows at a time.
-const PIECE: usize = 4 << 20;
+/// Bytes that one thread reads and follows at a time: few enough to stay in its cache from one to the other.
+const PIECE: usize = 256 << 10;
 /// Longest line, in bytes: details are small, so this is no export.
 const MAX_LINE: usize = 16 << 20;
 
@@ -266,70 +268,37 @@ pub struct Proof {
     pub exported_at: i64,
 }
 
-/// Follows the lines of an export, on all cores, holding a few megabytes for each. `heads` were kept elsewhere:
-/// the chain must go through each of them that lies in it, and reach the latest.
+/// Follows the lines of an export, on all cores, each of which holds [`PIECE`] bytes or its longest line. `heads` were
+/// kept elsewhere: the chain must go through each of them that lies in it, and reach the latest.
 ///
 /// # Errors
 /// Why the file proves nothing, with the first break when there is one.
-pub fn file(mut from: impl Read, heads: &[Head]) -> Result<Proof, FileError> {
+pub fn file(from: impl Read + Send, heads: &[Head]) -> Result<Proof, FileError> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let mut reader = Pieces { rest: Vec::new(), ended: false };
-    let mut whole: Option<(Chain, Export)> = None;
-    let mut lines = 0;
-    loop {
-        let mut pieces = Vec::with_capacity(threads);
-        while pieces.len() < threads
-            && let Some(piece) = reader.next(&mut from)?
-        {
-            pieces.push(piece);
-        }
-        if pieces.is_empty() {
-            break;
-        }
-        let followed: Vec<Piece> = std::thread::scope(|scope| {
-            let running: Vec<_> = pieces.iter().map(|piece| scope.spawn(|| Piece::follow(piece, heads))).collect();
-            running.into_iter().map(|thread| thread.join()).collect::<Result<_, _>>()
-        })
-        .map_err(|_| std::io::Error::other("a thread of the check ended early"))?;
-        for piece in followed {
-            let on_line = |mut found: Break, line: u64| {
-                found.line.get_or_insert(lines + line);
-                found
+    let reading = Mutex::new(Reading { from, rest: Vec::new(), ended: false, next: 0 });
+    let followed = Mutex::new(Followed::default());
+    let work = || {
+        let mut bytes = Vec::new();
+        loop {
+            let read = locked(&reading).next(&mut bytes);
+            let (number, piece) = match read {
+                Ok(None) => break,
+                Ok(Some(number)) => (number, Ok(Piece::follow(&bytes, heads))),
+                Err((number, error)) => (number, Err(error)),
             };
-            if let Some((first, part)) = &piece.chain {
-                match &mut whole {
-                    None => {
-                        let Some(export) = piece.export.clone() else {
-                            let message =
-                                "The first line does not say how far the export goes: lines before it are missing.";
-                            return Err(on_line(Break::at(BreakKind::Missing, first, message), 1).into());
-                        };
-                        if export.filtered {
-                            return Err(FileError::Filtered);
-                        }
-                        if export.first_sequence != first.sequence {
-                            let message = format!("The export begins with entry {}.", export.first_sequence);
-                            return Err(on_line(Break::at(BreakKind::Missing, first, message), 1).into());
-                        }
-                        if first.sequence == 1 && first.previous != BEGINNING {
-                            let message = "The first entry of the chain continues another one.";
-                            return Err(on_line(Break::at(BreakKind::Link, first, message), 1).into());
-                        }
-                        whole = Some((part.clone(), export));
-                    }
-                    Some((chain, _)) => {
-                        if piece.export.is_some() {
-                            return Err(on_line(another_export(first), 1).into());
-                        }
-                        chain.join(first, part).map_err(|found| on_line(found, 1))?;
-                    }
-                }
+            if locked(&followed).take(number, piece) {
+                locked(&reading).ended = true;
             }
-            if let Some((line, found)) = piece.found {
-                return Err(on_line(found, line).into());
-            }
-            lines += piece.lines;
         }
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        running.into_iter().try_for_each(|thread| thread.join())
+    })
+    .map_err(|_| std::io::Error::other("a thread of the check ended early"))?;
+    let Followed { whole, lines, found, .. } = followed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = found {
+        return Err(found);
     }
     let (chain, export) = whole.ok_or(FileError::Empty)?;
     let last = Head {
@@ -343,6 +312,78 @@ pub fn file(mut from: impl Read, heads: &[Head]) -> Result<Proof, FileError> {
         reached(&chain, *head, lines)?;
     }
     Ok(Proof { chain, exported_at: export.exported_at })
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The pieces that were followed, joined in the order of the file.
+#[derive(Default)]
+struct Followed {
+    /// What is joined so far.
+    whole: Option<(Chain, Export)>,
+    lines: u64,
+    /// The number of the piece that comes next, and those behind it that are there already.
+    next: u64,
+    waiting: BTreeMap<u64, std::io::Result<Piece>>,
+    /// Why the file proves nothing; what lies behind this is of no interest.
+    found: Option<FileError>,
+}
+
+impl Followed {
+    /// Takes the piece with this number; whether nothing more is to be read.
+    fn take(&mut self, number: u64, piece: std::io::Result<Piece>) -> bool {
+        self.waiting.insert(number, piece);
+        while self.found.is_none()
+            && let Some(piece) = self.waiting.remove(&self.next)
+        {
+            self.next += 1;
+            self.found = piece.map_err(FileError::from).and_then(|piece| self.join(piece)).err();
+        }
+        self.found.is_some()
+    }
+
+    fn join(&mut self, piece: Piece) -> Result<(), FileError> {
+        let on_line = |mut found: Break, line: u64| {
+            found.line.get_or_insert(self.lines + line);
+            FileError::from(found)
+        };
+        if let Some((first, part)) = &piece.chain {
+            match &mut self.whole {
+                None => {
+                    let Some(export) = piece.export else {
+                        let message =
+                            "The first line does not say how far the export goes: lines before it are missing.";
+                        return Err(on_line(Break::at(BreakKind::Missing, first, message), 1));
+                    };
+                    if export.filtered {
+                        return Err(FileError::Filtered);
+                    }
+                    if export.first_sequence != first.sequence {
+                        let message = format!("The export begins with entry {}.", export.first_sequence);
+                        return Err(on_line(Break::at(BreakKind::Missing, first, message), 1));
+                    }
+                    if first.sequence == 1 && first.previous != BEGINNING {
+                        let message = "The first entry of the chain continues another one.";
+                        return Err(on_line(Break::at(BreakKind::Link, first, message), 1));
+                    }
+                    self.whole = Some((part.clone(), export));
+                }
+                Some((chain, _)) => {
+                    if piece.export.is_some() {
+                        return Err(on_line(another_export(first), 1));
+                    }
+                    chain.join(first, part).map_err(|found| on_line(found, 1))?;
+                }
+            }
+        }
+        if let Some((line, found)) = piece.found {
+            return Err(on_line(found, line));
+        }
+        self.lines += piece.lines;
+        Ok(())
+    }
 }
 
 /// Whether the end of `chain` is not before `head`, nor another one.
@@ -386,28 +427,49 @@ pub(super) fn other_head(head: Head, found: Hash, link: Option<&Link>) -> Break 
     }
 }
 
-/// Cuts a file behind ends of lines.
-struct Pieces {
+/// A file that is cut into pieces behind ends of lines.
+struct Reading<R> {
+    from: R,
+    /// What was read behind the last piece.
     rest: Vec<u8>,
     ended: bool,
+    /// The number of the next piece.
+    next: u64,
 }
 
-impl Pieces {
-    fn next(&mut self, from: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
-        let mut piece = std::mem::take(&mut self.rest);
-        while !self.ended {
+impl<R: Read> Reading<R> {
+    /// Reads the next piece into `piece` and tells its number; `None` at the end. A file that cannot be read ends.
+    fn next(&mut self, piece: &mut Vec<u8>) -> Result<Option<u64>, (u64, std::io::Error)> {
+        piece.clear();
+        if self.ended {
+            return Ok(None);
+        }
+        let number = self.next;
+        self.next += 1;
+        let filled = self.fill(piece);
+        self.ended |= filled.is_err();
+        filled.map_err(|error| (number, error))?;
+        Ok((!piece.is_empty()).then_some(number))
+    }
+
+    fn fill(&mut self, piece: &mut Vec<u8>) -> std::io::Result<()> {
+        piece.append(&mut self.rest);
+        loop {
             if piece.len() >= PIECE
-                && let Some(end) = piece.iter().rposition(|byte| *byte == b'\n')
+                && let Some(end) = memchr::memrchr(b'\n', piece)
             {
-                self.rest = piece.split_off(end + 1);
-                return Ok(Some(piece));
+                self.rest.extend_from_slice(&piece[end + 1..]);
+                piece.truncate(end + 1);
+                return Ok(());
             }
             if piece.len() > MAX_LINE {
                 return Err(std::io::Error::other("it has a line of more than 16 MiB, so it is no export"));
             }
-            self.ended = from.by_ref().take(PIECE as u64).read_to_end(&mut piece)? == 0;
+            if self.from.by_ref().take(PIECE as u64).read_to_end(piece)? == 0 {
+                self.ended = true;
+                return Ok(());
+            }
         }
-        Ok((!piece.is_empty()).then_some(piece))
     }
 }
 
@@ -426,9 +488,12 @@ impl Piece {
     fn follow(bytes: &[u8], heads: &[Head]) -> Self {
         let mut piece = Self { lines: 0, chain: None, export: None, found: None };
         let mut sealer = Sealer::default();
-        for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let line;
+            (line, rest) = rest.split_at(memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1));
             piece.lines += 1;
-            if let Err(found) = piece.line(&mut sealer, bytes.trim_ascii_end(), heads) {
+            if let Err(found) = piece.line(&mut sealer, line.trim_ascii_end(), heads) {
                 piece.found = Some((piece.lines, found));
                 break;
             }

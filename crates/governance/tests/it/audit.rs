@@ -135,6 +135,31 @@ async fn more_than_a_batch_is_sealed_in_steps() {
     assert_eq!((all.checked, all.unsealed, all.found), (BATCH as u64 + 12, 0, None));
 }
 
+/// What is prepared while a batch is written continues it, whoever writes it in the end.
+#[tokio::test]
+async fn batches_that_are_prepared_ahead_make_one_chain() {
+    let db = TestDb::new().await;
+    let orgs = [OrgId::new(), OrgId::new()];
+    let many = i32::try_from(2 * BATCH).unwrap() + 10;
+    sqlx::query(
+        "INSERT INTO app.audit_entries (id, org_id, actor_kind, action, category, resource_type, at)
+         SELECT gen_random_uuid(), ($1::uuid[])[1 + n % 2], 'system', 'a.b', 'data', 'thing', now()
+           FROM generate_series(1, $2) n",
+    )
+    .bind(orgs.map(|org| org.0))
+    .bind(many)
+    .execute(&db.app)
+    .await
+    .unwrap();
+    let sealer = || seal::catch_up(&db.app, std::time::Duration::MAX);
+    let (one, two) = tokio::join!(sealer(), sealer());
+    one.and(two).unwrap();
+    for org in orgs {
+        let all = verified(&db.app, org).await;
+        assert_eq!((all.checked, all.unsealed, all.found), (BATCH as u64 + 5, 0, None));
+    }
+}
+
 #[tokio::test]
 async fn tampering_with_the_database_is_found_and_located() {
     let db = TestDb::new().await;

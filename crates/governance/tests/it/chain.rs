@@ -1,6 +1,7 @@
 //! The chain as a file: whatever is done to an export is found and located, and what is lawfully erased is not.
 
 use std::borrow::Cow;
+use std::io::Read;
 
 use proptest::prelude::*;
 use tale_governance::audit::chain::{Actor, Hash, Keeping, NO_DETAILS, Record, Sealed, Sealer, Subject};
@@ -243,8 +244,8 @@ proptest! {
     }
 }
 
-fn three() -> Vec<Sealed<'static>> {
-    let record = |n: u128| Record {
+fn numbered(n: u128) -> Record<'static> {
+    Record {
         organization: Some(ORG),
         id: Uuid::from_u128(n),
         timestamp: 1_795_957_447_123,
@@ -255,8 +256,58 @@ fn three() -> Vec<Sealed<'static>> {
         resource_type: "document".into(),
         actor: Actor { email: Some("ada@example.org".into()), role: Some("owner".into()), ..Actor::default() },
         subject: Subject { details: r#"{ "title": "Plan  \"A\"" }"#.into(), id: Some("7".into()) },
+    }
+}
+
+fn three() -> Vec<Sealed<'static>> {
+    sealed((1..=3).map(numbered).collect(), 1)
+}
+
+/// A file that comes in small portions and may end with an error.
+struct Trickle<'a>(&'a [u8], bool);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let portion = buffer.len().min(1_013);
+        match self.0.read(&mut buffer[..portion]) {
+            Ok(0) if self.1 => Err(std::io::Error::other("the disk is gone")),
+            read => read,
+        }
+    }
+}
+
+/// A file of a megabyte, parts of which are followed at the same time: of several breaks the first in the file is
+/// told, with its line.
+#[test]
+fn a_long_file_is_followed_to_its_first_break() {
+    let entries = sealed((1..=1_500).map(numbered).collect(), 1);
+    let whole = lines(&entries, &export_of(&entries));
+    let bytes = whole.concat();
+    assert!(bytes.len() > 800_000, "{}", bytes.len());
+    for proof in [verify::file(bytes.as_slice(), &[]), verify::file(Trickle(&bytes, false), &[])] {
+        let chain = proof.unwrap().chain;
+        assert_eq!((chain.count, chain.to.hash), (1_500, entries[1_499].hash));
+    }
+    let mut changed = whole.clone();
+    for at in [1_499, 1_000, 999, 4, 0] {
+        changed[at] =
+            String::from_utf8(whole[at].clone()).unwrap().replace("document.delete", "document.copied").into();
+        let found = found(&changed);
+        let place = at as u64 + 1;
+        assert_eq!((found.kind, found.sequence, found.line), (BreakKind::Hash, Some(place), Some(place)));
+    }
+    // An entry that is gone is found wherever the file is cut into parts.
+    for at in (150..1_450).step_by(127) {
+        let shorter = [&whole[..at], &whole[at + 1..]].concat();
+        let (found, place) = (found(&shorter), at as u64 + 1);
+        assert_eq!((found.kind, found.sequence, found.line), (BreakKind::Missing, Some(place), Some(place)));
+    }
+    let gone = verify::file(Trickle(&bytes, true), &[]);
+    assert!(matches!(gone, Err(FileError::Read(_))), "{gone:?}");
+    let Err(FileError::Broken(found)) = verify::file(Trickle(&changed.concat(), true), &[]) else {
+        panic!("what was read before the error is broken")
     };
-    sealed((1..=3).map(record).collect(), 1)
+    assert_eq!((found.kind, found.line), (BreakKind::Hash, Some(1)));
 }
 
 /// The form is a promise to whoever verifies with other tools: these hashes were computed from the documented bytes.
