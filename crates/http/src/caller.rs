@@ -7,6 +7,7 @@ use tale_core::ids::OrgId;
 use tale_core::{Code, Problem};
 use tale_env::SiteSettings;
 pub use tale_identity::ClientAddress;
+use tale_identity::api_keys::KeyHolder;
 use tale_identity::{Caller, SessionPrincipal, TrustedProxies};
 use url::Url;
 
@@ -57,9 +58,11 @@ pub struct MaybeSigned(pub Option<SessionPrincipal>);
 /// A signed-in person in the organization of `?orgId=` (absent: the session's active one).
 pub struct Member(pub Caller);
 
-/// The holder of an API key, put into the request by the `/api/v1` door.
-#[derive(Clone)]
+/// The holder of an API key, which the `/api/v1` door put into the request.
 pub struct KeyCaller(pub Caller);
+
+/// Who that is.
+pub(crate) struct KeyMe(pub(crate) KeyHolder);
 
 /// The session token of a request, of the cookie that belongs to the origin it came in by.
 fn token_of<'a>(app: &App, parts: &'a Parts) -> Option<&'a str> {
@@ -188,13 +191,21 @@ impl FromRequestParts<App> for Member {
     }
 }
 
-impl FromRequestParts<App> for KeyCaller {
+impl FromRequestParts<App> for KeyMe {
     type Rejection = HttpProblem;
 
     async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Self::Rejection> {
-        parts.extensions.get::<Self>().cloned().ok_or_else(|| {
+        parts.extensions.get::<KeyHolder>().cloned().map(Self).ok_or_else(|| {
             HttpProblem(Problem::new(Code::Unauthorized, "Send an API key as `Authorization: Bearer <key>`."))
         })
+    }
+}
+
+impl FromRequestParts<App> for KeyCaller {
+    type Rejection = HttpProblem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        Ok(Self(KeyMe::from_request_parts(parts, app).await?.0.caller))
     }
 }
 

@@ -3,7 +3,7 @@
 mod common;
 mod hashing;
 
-pub use hashing::{Admission, HashCost, HashingError, PasswordHasher, Verdict};
+pub use hashing::{Admission, HashCost, HashingError, InLine, PasswordHasher, Verdict};
 
 use tale_core::{Code, Problem};
 use tale_governance::policies::PasswordRules;

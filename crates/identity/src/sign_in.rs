@@ -11,7 +11,7 @@ use crate::caller::Caller;
 use crate::factors::Waiting;
 use crate::fields::normalize_email;
 use crate::lockout::{Charge, LoginPolicy, locked, remaining};
-use crate::password::{MAX_BYTES, Verdict};
+use crate::password::{InLine, MAX_BYTES, Verdict};
 use crate::permissions::{Capability, Role};
 use crate::service::{Device, Identity};
 use crate::sessions::{Method, SignedIn};
@@ -82,13 +82,14 @@ impl Identity {
     /// `INVALID_CREDENTIALS`; `SIGN_IN_LOCKED` during a block, before the password is looked at;
     /// `BUSY` when too many people sign in at once.
     pub async fn sign_in(&self, credentials: &Credentials, device: &Device) -> Result<Entry, Problem> {
+        let place = self.0.hasher.line_up()?;
         let email = normalize_email(&credentials.email);
         let account = {
             let mut conn = self.0.db.acquire().await?;
             store::accounts::by_email(&mut conn, &email).await?
         };
         let stored = account.as_ref().and_then(|account| account.password_hash.as_deref());
-        let (attempt, verdict) = self.attempt(&email, &credentials.password, stored, device).await?;
+        let (attempt, verdict) = self.attempt(place, &email, &credentials.password, stored, device).await?;
         let (Some(account), Verdict::Right { rehash }) = (&account, verdict) else {
             self.note_failure(account.as_ref().map(|account| account.id), &email, device, &attempt).await?;
             return Err(wrong());
@@ -115,6 +116,7 @@ impl Identity {
     /// before it is looked at. The caller clears the charge after success.
     pub(crate) async fn attempt(
         &self,
+        place: InLine,
         email: &str,
         password: &str,
         stored: Option<&str>,
@@ -131,7 +133,7 @@ impl Identity {
             self.login_rules(&mut conn, email).await?
         };
         // A turn at the hash pool comes first, so that nobody is charged for a busy server.
-        let turn = self.0.hasher.admit().await?;
+        let turn = place.turn().await?;
         let blocks = self.charge(&policy, &key, &network).await?;
         // More bytes than a password may have cannot match, and must not cost more.
         let candidate = if password.len() > MAX_BYTES { ("", None) } else { (password, stored) };
@@ -190,8 +192,9 @@ impl Identity {
         password: &str,
         device: &Device,
     ) -> Result<Attempt, Problem> {
+        let place = self.0.hasher.line_up()?;
         let (attempt, verdict) =
-            self.attempt(&account.email, password, account.password_hash.as_deref(), device).await?;
+            self.attempt(place, &account.email, password, account.password_hash.as_deref(), device).await?;
         if verdict == Verdict::Wrong {
             self.note_failure(Some(account.id), &account.email, device, &attempt).await?;
             return Err(wrong_current());

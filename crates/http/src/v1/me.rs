@@ -4,13 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use tale_core::Problem;
+use tale_identity::api_keys::KeyHolder;
 use tale_identity::organizations::OrganizationView;
 use tale_identity::{Role, Via};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::caller::KeyCaller;
+use crate::caller::KeyMe;
 use crate::problem::HttpProblem;
 use crate::query::NoQuery;
 use crate::state::App;
@@ -89,8 +90,8 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 
 /// Who the caller is: person, organizations, rights and the key itself.
 #[utoipa::path(get, path = "/me", tag = "me", security(("key" = [])), responses((status = 200, body = Me)), operation_id = "get_me")]
-async fn me(State(app): State<App>, KeyCaller(caller): KeyCaller, _: NoQuery) -> Result<Json<Me>, HttpProblem> {
-    let me = app.identity.me(&caller).await?;
+async fn me(State(app): State<App>, KeyMe(holder): KeyMe, _: NoQuery) -> Result<Json<Me>, HttpProblem> {
+    let KeyHolder { caller, me } = holder;
     let model_api = app.gateway.open_to(&caller).await.allowed;
     let Via::ApiKey { name, expires_at, .. } = caller.via else {
         return Err(Problem::internal("a call of the key holder's door without a key").into());

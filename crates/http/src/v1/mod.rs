@@ -17,10 +17,11 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use tale_core::crypto::{hex_of, sha256};
 use tale_core::{Code, Problem};
+use tale_identity::api_keys::KeyHolder;
 use tale_identity::{Caller, Via};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::caller::{KeyCaller, client_address};
+use crate::caller::client_address;
 use crate::contract::CONTRACT_VERSION;
 use crate::problem::HttpProblem;
 use crate::state::App;
@@ -57,9 +58,9 @@ async fn authenticate(State(app): State<App>, mut request: Request, next: Next) 
         next.run(request).await
     } else {
         match caller(&app, &mut request).await {
-            Ok(caller) => {
-                tracing::Span::current().record("org", tracing::field::display(caller.org));
-                request.extensions_mut().insert(KeyCaller(caller));
+            Ok(holder) => {
+                tracing::Span::current().record("org", tracing::field::display(holder.caller.org));
+                request.extensions_mut().insert(holder);
                 next.run(request).await
             }
             Err(problem) => {
@@ -76,7 +77,7 @@ async fn authenticate(State(app): State<App>, mut request: Request, next: Next) 
     response
 }
 
-async fn caller(app: &App, request: &mut Request) -> Result<Caller, Problem> {
+async fn caller(app: &App, request: &mut Request) -> Result<KeyHolder, Problem> {
     let missing = || Problem::new(Code::Unauthorized, "Send a valid API key as `Authorization: Bearer <key>`.");
     let headers = request.headers();
     if headers.contains_key("x-api-key") {
@@ -109,10 +110,10 @@ async fn caller(app: &App, request: &mut Request) -> Result<Caller, Problem> {
         app.identity.authenticate_key(&key, slug.as_deref()).await
     };
     match found {
-        Ok(caller) => {
+        Ok(found) => {
             app.limits.known_keys.remember(digest);
-            app.limits.door.take(holder(&caller))?;
-            Ok(caller)
+            app.limits.door.take(holder(&found.caller))?;
+            Ok(found)
         }
         Err(problem) if problem.code == Code::Unauthorized => {
             app.limits.failed_keys.take(address.network())?;

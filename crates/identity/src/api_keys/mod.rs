@@ -10,7 +10,7 @@ use tale_core::{Actor, Code, Problem};
 use tale_db::hints::Topic;
 use tale_notices::Kind;
 
-pub use resolve::{Me, MePerson};
+pub use resolve::{KeyHolder, Me, MePerson};
 
 use crate::caller::{Caller, Via};
 use crate::fields;

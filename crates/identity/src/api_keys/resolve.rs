@@ -26,6 +26,15 @@ pub struct Me {
     pub organizations: Vec<OrganizationView>,
 }
 
+/// The caller of a key, and who that is: both are read at once.
+#[derive(Debug, Clone)]
+pub struct KeyHolder {
+    /// The caller.
+    pub caller: Caller,
+    /// Who the caller is.
+    pub me: Me,
+}
+
 /// The person a key acts as.
 #[derive(Debug, Clone)]
 pub struct MePerson {
@@ -51,15 +60,15 @@ impl Identity {
     ///
     /// # Errors
     /// `UNAUTHORIZED`; `ORG_SLUG_REQUIRED`, `ORG_SLUG_INVALID`, `ORG_FORBIDDEN` (API-3, KEY-4).
-    pub async fn authenticate_key(&self, secret: &str, org_slug: Option<&str>) -> Result<Caller, Problem> {
-        let caller = self.key_holder(secret, org_slug).await?;
-        if caller.role == Role::Disabled {
+    pub async fn authenticate_key(&self, secret: &str, org_slug: Option<&str>) -> Result<KeyHolder, Problem> {
+        let holder = self.key_holder(secret, org_slug).await?;
+        if holder.caller.role == Role::Disabled {
             return Err(Problem::new(
                 Code::OrgForbidden,
                 "Your access to this organization is disabled. Ask an owner or admin of the organization.",
             ));
         }
-        Ok(caller)
+        Ok(holder)
     }
 
     /// The same for a door that says in its own words what a disabled seat must not do: such a caller holds no
@@ -67,7 +76,7 @@ impl Identity {
     ///
     /// # Errors
     /// As there, but not for a disabled seat.
-    pub async fn key_holder(&self, secret: &str, org_slug: Option<&str>) -> Result<Caller, Problem> {
+    pub async fn key_holder(&self, secret: &str, org_slug: Option<&str>) -> Result<KeyHolder, Problem> {
         let hash = keys::digest(secret).ok_or_else(unknown_key)?;
         let now = self.now();
         let mut conn = self.0.db.acquire().await?;
@@ -82,6 +91,8 @@ impl Identity {
             team: key.team_id,
         };
         let (user, id, kind, seen) = (key.user_id, key.id, key.kind, key.last_used_at);
+        let person = (user.zip(key.user_name.clone()).zip(key.user_email.clone()))
+            .map(|((id, name), email)| MePerson { id, name, email });
         let mut orgs: Vec<OrganizationView> = rows
             .into_iter()
             .filter_map(|row| {
@@ -94,8 +105,8 @@ impl Identity {
         }
         let slug = org_slug.map(|slug| slug.trim().to_lowercase()).filter(|slug| !slug.is_empty());
         let chosen = match (kind, slug) {
-            (keys::KeyKind::Personal, Some(slug)) => match orgs.into_iter().find(|org| org.slug == slug) {
-                Some(org) => org,
+            (keys::KeyKind::Personal, Some(slug)) => match orgs.iter().find(|org| org.slug == slug) {
+                Some(org) => org.clone(),
                 None if store::organizations::slug_exists(&mut conn, &slug).await? => return Err(not_a_member()),
                 None => {
                     return Err(Problem::new(
@@ -104,9 +115,9 @@ impl Identity {
                     ));
                 }
             },
-            (keys::KeyKind::Personal, None) => only_one(orgs)?,
+            (keys::KeyKind::Personal, None) => only_one(&orgs)?,
             (_, slug) => {
-                let org = orgs.pop().ok_or_else(unknown_key)?;
+                let org = orgs.last().cloned().ok_or_else(unknown_key)?;
                 if slug.is_some_and(|slug| slug != org.slug) {
                     return Err(Problem::new(
                         Code::OrgForbidden,
@@ -116,32 +127,10 @@ impl Identity {
                 org
             }
         };
-        Ok(Caller { org: chosen.id, org_slug: chosen.slug, user, role: chosen.role, via })
-    }
-
-    /// Who the caller is.
-    ///
-    /// # Errors
-    /// When the database cannot be reached.
-    pub async fn me(&self, caller: &Caller) -> Result<Me, Problem> {
-        let mut conn = self.0.db.acquire().await?;
-        let (person, all) = match caller.user {
-            Some(user) => {
-                let account = store::accounts::by_id(&mut conn, user).await?.ok_or_else(unknown_key)?;
-                let all = store::organizations::of_user(&mut conn, user).await?;
-                (Some(MePerson { id: user, name: account.name, email: account.email }), all)
-            }
-            None => (None, store::organizations::alone(&mut conn, caller.org, caller.role).await?),
-        };
-        // Only a personal key acts in more than one organization.
-        let everywhere = !matches!(caller.via, Via::ApiKey { kind, .. } if kind != keys::KeyKind::Personal);
-        let organizations: Vec<OrganizationView> = all
-            .into_iter()
-            .filter(|org| org.role != Role::Disabled && (everywhere || org.id == caller.org))
-            .map(OrganizationView::from)
-            .collect();
-        let organization = organizations.iter().find(|org| org.id == caller.org).cloned().ok_or_else(not_a_member)?;
-        Ok(Me { person, organization, organizations })
+        let (org, org_slug, role) = (chosen.id, chosen.slug.clone(), chosen.role);
+        orgs.retain(|org| org.role != Role::Disabled);
+        let me = Me { person, organization: chosen, organizations: orgs };
+        Ok(KeyHolder { caller: Caller { org, org_slug, user, role, via }, me })
     }
 }
 
@@ -150,16 +139,15 @@ fn not_a_member() -> Problem {
 }
 
 /// The holder's only organization, or which ones there are to choose from.
-fn only_one(mut memberships: Vec<OrganizationView>) -> Result<OrganizationView, Problem> {
-    if memberships.len() > 1 {
-        memberships.retain(|org| org.role != Role::Disabled);
-    }
-    match memberships.len() {
-        0 => Err(not_a_member()),
-        1 => Ok(memberships.remove(0)),
-        _ => {
+fn only_one(memberships: &[OrganizationView]) -> Result<OrganizationView, Problem> {
+    let open: Vec<&OrganizationView> =
+        memberships.iter().filter(|org| memberships.len() == 1 || org.role != Role::Disabled).collect();
+    match open.as_slice() {
+        [] => Err(not_a_member()),
+        [one] => Ok((*one).clone()),
+        several => {
             let organizations: Vec<_> =
-                memberships.iter().map(|org| serde_json::json!({ "slug": org.slug, "name": org.name })).collect();
+                several.iter().map(|org| serde_json::json!({ "slug": org.slug, "name": org.name })).collect();
             Err(Problem::new(
                 Code::OrgSlugRequired,
                 "You belong to several organizations. Name one in the header `X-Organization-Slug`.",

@@ -59,6 +59,13 @@ pub struct PasswordHasher {
     in_line: Arc<AtomicUsize>,
 }
 
+/// A place in the line before the pool, taken before anything is looked up for the attempt: whoever finds the line
+/// full costs next to nothing. Left when it is dropped.
+#[derive(Debug)]
+pub struct InLine {
+    pool: PasswordHasher,
+}
+
 /// A turn at the pool, taken before anything is charged for the attempt.
 #[derive(Debug)]
 pub struct Admission {
@@ -70,12 +77,20 @@ pub struct Admission {
 #[error("the password hashing parameters are not usable: {0}")]
 pub struct HashingError(argon2::Error);
 
-/// Leaves the line also when the waiting caller goes away.
-struct Place<'a>(&'a AtomicUsize);
-
-impl Drop for Place<'_> {
+impl Drop for InLine {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        self.pool.in_line.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl InLine {
+    /// Waits for a turn.
+    ///
+    /// # Errors
+    /// None while the pool lives.
+    pub async fn turn(self) -> Result<Admission, Problem> {
+        let permit = Arc::clone(&self.pool.running).acquire_owned().await.map_err(Problem::internal)?;
+        Ok(Admission { _permit: permit })
     }
 }
 
@@ -97,21 +112,22 @@ impl PasswordHasher {
         })
     }
 
-    /// Waits for a turn.
+    /// Takes a place in the line, which is as long as those who may wait and the turns that nobody has.
+    ///
+    /// # Errors
+    /// `BUSY` when it is full.
+    pub fn line_up(&self) -> Result<InLine, Problem> {
+        let before = self.in_line.fetch_add(1, Ordering::AcqRel);
+        let place = InLine { pool: self.clone() };
+        if before < self.cost.waiting + self.running.available_permits() { Ok(place) } else { Err(busy()) }
+    }
+
+    /// Waits in line for a turn.
     ///
     /// # Errors
     /// `BUSY` when the line is full.
     pub async fn admit(&self) -> Result<Admission, Problem> {
-        if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
-            return Ok(Admission { _permit: permit });
-        }
-        if self.in_line.fetch_add(1, Ordering::AcqRel) >= self.cost.waiting {
-            self.in_line.fetch_sub(1, Ordering::AcqRel);
-            return Err(busy());
-        }
-        let _place = Place(&self.in_line);
-        let permit = Arc::clone(&self.running).acquire_owned().await.map_err(Problem::internal)?;
-        Ok(Admission { _permit: permit })
+        self.line_up()?.turn().await
     }
 
     /// Hashes a new password.

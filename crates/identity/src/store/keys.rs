@@ -66,6 +66,8 @@ pub(crate) struct ResolvedRow {
     #[sqlx(try_from = "String")]
     pub(crate) kind: KeyKind,
     pub(crate) user_id: Option<UserId>,
+    pub(crate) user_name: Option<String>,
+    pub(crate) user_email: Option<String>,
     pub(crate) team_id: Option<TeamId>,
     pub(crate) maker_id: Option<UserId>,
     pub(crate) name: String,
@@ -278,16 +280,18 @@ pub(crate) async fn end_groundless(
     .await
 }
 
-/// The key of a digest with every organization where it may work: one look-up by unique index.
+/// The key of a digest with whose it is and every organization where it may work: one look-up by unique index.
 pub(crate) async fn resolve(
     conn: &mut PgConnection,
     hash: &[u8; 32],
     now: DateTime<Utc>,
 ) -> Result<Vec<ResolvedRow>, sqlx::Error> {
     sqlx::query_as(concat!(
-        "SELECT k.id, k.kind, k.user_id, k.team_id, k.maker_id, k.name, k.expires_at, k.last_used_at,
-                o.id AS org_id, o.slug AS org_slug, o.name AS org_name, coalesce(k.role, m.role) AS role
+        "SELECT k.id, k.kind, k.user_id, u.name AS user_name, u.email AS user_email, k.team_id, k.maker_id, k.name,
+                k.expires_at, k.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name,
+                coalesce(k.role, m.role) AS role
            FROM app.api_keys k
+           LEFT JOIN app.users u ON u.id = k.user_id
            LEFT JOIN app.memberships m ON m.user_id = k.user_id AND (k.org_id IS NULL OR m.org_id = k.org_id)
            LEFT JOIN app.memberships b ON b.org_id = k.org_id AND b.user_id = k.maker_id
            LEFT JOIN app.organizations o ON o.id = coalesce(k.org_id, m.org_id) AND o.deleted_at IS NULL

@@ -115,15 +115,6 @@ pub(crate) async fn of_user(conn: &mut PgConnection, user: UserId) -> Result<Vec
     .await
 }
 
-/// An organization as a key without a person has it, which acts with `role` there.
-pub(crate) async fn alone(conn: &mut PgConnection, org: OrgId, role: Role) -> Result<Vec<OrgOfUser>, sqlx::Error> {
-    sqlx::query_as("SELECT id, slug, name, $2 AS role FROM app.organizations WHERE id = $1 AND deleted_at IS NULL")
-        .bind(org)
-        .bind(role.text())
-        .fetch_all(conn)
-        .await
-}
-
 /// A membership with what a policy says about second factors: [`super::factors::walled`].
 #[derive(Debug, FromRow)]
 pub(crate) struct Held {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tale_core::Code;
 use tale_core::ids::{ApiKeyId, UserId};
-use tale_identity::api_keys::{BelongsTo, CreatedKey};
+use tale_identity::api_keys::{BelongsTo, CreatedKey, KeyHolder};
 use tale_identity::members::MemberChange;
 use tale_identity::teams::NewTeam;
-use tale_identity::{Role, Via};
+use tale_identity::{IdentityConfig, Role, Via};
 
-use crate::world::{Person, World, code};
+use crate::world::{Person, Statements, World, code};
 
 #[tokio::test]
 async fn a_key_acts_as_its_holder_with_the_role_of_now() {
@@ -17,12 +17,11 @@ async fn a_key_acts_as_its_holder_with_the_role_of_now() {
     let owner = world.owner().await;
     let dev = world.member(&owner, "dev@acme.test", Role::Developer).await;
     let key = world.identity.create_key(&dev.caller, BelongsTo::Maker, " CI ", Some(30)).await.unwrap();
-    let caller = world.identity.authenticate_key(&key.secret, None).await.unwrap();
+    let KeyHolder { caller, me } = world.identity.authenticate_key(&key.secret, None).await.unwrap();
     assert_eq!((caller.org, caller.user, caller.role), (owner.org, Some(dev.id), Role::Developer));
     assert!(
         matches!(&caller.via, Via::ApiKey { id, name, expires_at, .. } if *id == key.id && name == "CI" && expires_at.is_some())
     );
-    let me = world.identity.me(&caller).await.unwrap();
     assert_eq!((me.person.unwrap().email.as_str(), me.organizations.len()), ("dev@acme.test", 1));
     let listed = world.identity.keys(&dev.caller).await.unwrap();
     assert_eq!(listed.len(), 1);
@@ -34,7 +33,7 @@ async fn a_key_acts_as_its_holder_with_the_role_of_now() {
         .update_member(&owner.caller, dev.id, &MemberChange { role: Some(Role::Member), ..MemberChange::default() })
         .await
         .unwrap();
-    assert_eq!(world.identity.authenticate_key(&key.secret, None).await.unwrap().role, Role::Member);
+    assert_eq!(world.identity.authenticate_key(&key.secret, None).await.unwrap().caller.role, Role::Member);
     let member = world.identity.caller_for_session(&dev.principal, None).await.unwrap();
     assert_eq!(
         code(world.identity.create_key(&member, BelongsTo::Maker, "More", None).await.map(|key| key.id)),
@@ -96,12 +95,26 @@ async fn a_malformed_key_costs_no_query() {
 }
 
 #[tokio::test]
+async fn a_key_and_whose_it_is_are_one_statement() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let key = world.identity.create_key(&owner.caller, BelongsTo::Maker, "k", None).await.unwrap();
+    let identity = world.telling(IdentityConfig::default()).await;
+    let statements = Statements::of_this_thread();
+    identity.authenticate_key(&key.secret, None).await.unwrap();
+    assert_eq!(statements.since(), 2, "the first use is noted");
+    let holder = identity.authenticate_key(&key.secret, None).await.unwrap();
+    assert_eq!((holder.me.person.unwrap().id, holder.me.organization.id), (owner.id, owner.org));
+    assert_eq!(statements.since(), 1);
+}
+
+#[tokio::test]
 async fn the_organization_comes_from_the_slug_when_there_are_several() {
     let world = World::new().await;
     let owner = world.owner().await;
     let key = world.identity.create_key(&owner.caller, BelongsTo::Maker, "k", None).await.unwrap();
     world.stranger("stranger@other.test", "Foreign").await;
-    let by = async |slug| world.identity.authenticate_key(&key.secret, slug).await;
+    let by = async |slug| world.identity.authenticate_key(&key.secret, slug).await.map(|holder| holder.caller);
     assert_eq!(by(None).await.unwrap().org, owner.org);
     assert_eq!(by(Some("  ")).await.unwrap().org, owner.org);
     let second = world.identity.create_organization(&owner.principal, "Second").await.unwrap();
@@ -191,18 +204,17 @@ async fn keys_of_a_team_and_of_the_organization_act_with_their_role_and_outlive_
 
     world.identity.remove_member(&owner.caller, admin.id).await.unwrap();
     let by = async |key: &CreatedKey, slug| world.identity.authenticate_key(&key.secret, slug).await;
-    let caller = by(&of_team, None).await.unwrap();
+    let KeyHolder { caller, me } = by(&of_team, None).await.unwrap();
     assert_eq!((caller.org, caller.user, caller.role), (owner.org, None, Role::Editor));
     assert_eq!(caller.person().team, Some(team));
-    assert_eq!(by(&of_org, Some("ACME")).await.unwrap().role, Role::Admin);
+    assert_eq!(by(&of_org, Some("ACME")).await.unwrap().caller.role, Role::Admin);
     for elsewhere in ["other", "nowhere"] {
         assert_eq!(code(by(&of_org, Some(elsewhere)).await), Code::OrgForbidden, "{elsewhere}");
     }
-    let me = world.identity.me(&caller).await.unwrap();
     assert!(me.person.is_none() && me.organizations.len() == 1);
     assert_eq!((me.organization.slug.as_str(), me.organization.role), ("acme", Role::Editor));
     // A key cannot manage keys, not even the organization's.
-    let org_caller = by(&of_org, None).await.unwrap();
+    let org_caller = by(&of_org, None).await.unwrap().caller;
     assert_eq!(code(world.identity.keys(&org_caller).await), Code::OrgForbidden);
 
     world.identity.delete_team(&owner.caller, team).await.unwrap();
@@ -229,7 +241,8 @@ async fn a_key_for_a_member_works_while_its_maker_stands_above_them() {
     let nobody = world.identity.create_key(&admin.caller, BelongsTo::Member(UserId::new()), "k", None).await;
     assert_eq!(code(nobody.map(|key| key.id)), Code::MemberNotFound);
 
-    let by = async |key: &CreatedKey| world.identity.authenticate_key(&key.secret, None).await;
+    let by =
+        async |key: &CreatedKey| world.identity.authenticate_key(&key.secret, None).await.map(|holder| holder.caller);
     let key = for_dev(&admin).await.unwrap();
     let caller = by(&key).await.unwrap();
     assert_eq!((caller.user, caller.role), (Some(dev.id), Role::Developer));
@@ -267,7 +280,7 @@ async fn of_two_replacements_at_once_one_is_refused() {
             let (first, second) = tokio::join!(rotate(), rotate());
             let (made, refused) = if first.is_ok() { (first, second) } else { (second, first) };
             assert_eq!(code(refused.map(|key| key.id)), Code::ApiKeyReplaced);
-            let caller = world.identity.authenticate_key(&made.unwrap().secret, None).await.unwrap();
+            let caller = world.identity.authenticate_key(&made.unwrap().secret, None).await.unwrap().caller;
             assert_eq!(caller.user.is_some(), belongs == BelongsTo::Maker);
         }
     }

@@ -1,17 +1,12 @@
 //! Sessions in signed cookies: what they save, how long they are believed, and how they die.
 
-use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sqlx::ConnectOptions;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tale_core::Code;
 use tale_identity::{Identity, IdentityConfig, Role};
 use tokio::task::JoinHandle;
 
-use crate::world::{PASSWORD, Person, World, cheap, code};
+use crate::world::{PASSWORD, Person, Statements, World, cheap, code};
 
 fn config(idle_minutes: Option<u64>) -> IdentityConfig {
     IdentityConfig {
@@ -49,25 +44,6 @@ async fn until(condition: impl AsyncFn() -> bool) {
     tokio::time::timeout(Duration::from_secs(30), all).await.expect("it never happened");
 }
 
-/// Counts the statements of the thread.
-struct Count(Arc<AtomicUsize>);
-
-impl tracing::Subscriber for Count {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target() == "sqlx::query"
-    }
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-    fn event(&self, _: &tracing::Event<'_>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-    fn enter(&self, _: &tracing::span::Id) {}
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
 #[tokio::test]
 async fn a_copy_saves_the_read_of_the_session_and_never_that_of_the_membership() {
     let world = World::with(config(None)).await;
@@ -76,12 +52,9 @@ async fn a_copy_saves_the_read_of_the_session_and_never_that_of_the_membership()
     let copy = world.identity.copy_session(&owner.principal, &owner.token).unwrap();
     assert_eq!(copy.max_age, Duration::from_secs(300));
 
-    let options = PgConnectOptions::from_str(world.db.app.connect_options().to_url_lossy().as_str()).unwrap();
-    let told = PgPoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
-    let identity = Identity::new(told, world.clock.clone(), config(None)).unwrap();
-    let statements = Arc::new(AtomicUsize::new(0));
-    let counting = tracing::subscriber::set_default(Count(statements.clone()));
-    let count = || statements.swap(0, Ordering::Relaxed);
+    let identity = world.telling(config(None)).await;
+    let statements = Statements::of_this_thread();
+    let count = || statements.since();
 
     identity.authenticate_session(&owner.token, false).await.unwrap();
     assert_eq!(count(), 1, "a request of a person without a copy");
@@ -95,7 +68,7 @@ async fn a_copy_saves_the_read_of_the_session_and_never_that_of_the_membership()
     let principal = kept.session_of_copy(&owner.token, &copy.value, false, Some(owner.org)).unwrap();
     let caller = identity.caller_for_session(&principal, Some(owner.org)).await.unwrap();
     assert_eq!((caller.role, count()), (Role::Owner, 1), "the membership");
-    drop(counting);
+    drop(statements);
     feed.abort();
 }
 

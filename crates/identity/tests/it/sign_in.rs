@@ -7,9 +7,10 @@ use tale_core::Code;
 use tale_core::crypto::{hex_of, hmac_sha256};
 use tale_identity::lockout::{Charge, Counter, LoginPolicy};
 use tale_identity::password::HashCost;
+use tale_identity::sign_in::Credentials;
 use tale_identity::{IdentityConfig, Role};
 
-use crate::world::{PASSWORD, World, cheap, code, here};
+use crate::world::{PASSWORD, Statements, World, cheap, code, here};
 
 #[tokio::test]
 async fn every_wrong_sign_in_has_the_same_answer() {
@@ -84,11 +85,8 @@ async fn a_burst_of_guesses_gets_no_further_than_a_row() {
     for _ in 0..30 {
         let identity = world.identity.clone();
         tasks.spawn(async move {
-            let guess = tale_identity::sign_in::Credentials {
-                email: "owner@acme.test".into(),
-                password: "Wrong-Kettle-42".into(),
-                remember: true,
-            };
+            let guess =
+                Credentials { email: "owner@acme.test".into(), password: "Wrong-Kettle-42".into(), remember: true };
             identity.sign_in(&guess, &here()).await.unwrap_err().code
         });
     }
@@ -114,6 +112,24 @@ async fn the_statement_counts_like_the_state_machine() {
             }
         }
     }
+}
+
+/// However many want to sign in at once, those who find the line full keep the database free for everybody else.
+#[tokio::test]
+async fn a_full_line_asks_the_database_nothing() {
+    let world = World::new().await;
+    world.owner().await;
+    let cost = HashCost { concurrent: 1, waiting: 0, ..cheap() };
+    let identity = world.telling(IdentityConfig { hash_cost: cost, ..IdentityConfig::default() }).await;
+    let credentials = Credentials { email: "owner@acme.test".into(), password: PASSWORD.into(), remember: true };
+    let (statements, device) = (Statements::of_this_thread(), here());
+    let sign_in = || identity.sign_in(&credentials, &device);
+    sign_in().await.unwrap();
+    let alone = statements.since();
+    let (first, second, third) = tokio::join!(sign_in(), sign_in(), sign_in());
+    first.unwrap();
+    assert_eq!([code(second.map(drop)), code(third.map(drop))], [Code::Busy; 2]);
+    assert_eq!(statements.since(), alone);
 }
 
 #[tokio::test]

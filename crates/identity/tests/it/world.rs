@@ -1,10 +1,14 @@
 //! What the tests stand on: a database, a clock that moves when told to, and short ways to people.
 
+use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
+use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tale_core::ids::{OrgId, UserId};
 use tale_core::{Code, ManualClock, Problem};
 use tale_governance::policies::{Key, Policies};
@@ -33,6 +37,42 @@ pub fn cheap() -> HashCost {
     HashCost { memory_kib: 64, passes: 1, lanes: 1, concurrent: 4, waiting: 64 }
 }
 
+/// Counts the statements of the thread, those of connections that tell them.
+pub struct Statements {
+    count: Arc<AtomicUsize>,
+    _subscriber: tracing::subscriber::DefaultGuard,
+}
+
+impl Statements {
+    pub fn of_this_thread() -> Self {
+        let count = Arc::new(AtomicUsize::new(0));
+        Self { count: count.clone(), _subscriber: tracing::subscriber::set_default(Count(count)) }
+    }
+
+    /// How many there were since the last time.
+    pub fn since(&self) -> usize {
+        self.count.swap(0, Ordering::Relaxed)
+    }
+}
+
+struct Count(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Count {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target() == "sqlx::query"
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
 impl World {
     pub async fn new() -> Self {
         Self::with(IdentityConfig::default()).await
@@ -52,6 +92,13 @@ impl World {
     /// The same database behind another process with other settings.
     pub fn again(&self, config: IdentityConfig) -> Identity {
         Identity::new(self.db.app.clone(), self.clock.clone(), config).unwrap()
+    }
+
+    /// The same over one connection that tells its statements.
+    pub async fn telling(&self, config: IdentityConfig) -> Identity {
+        let options = PgConnectOptions::from_str(self.db.app.connect_options().to_url_lossy().as_str()).unwrap();
+        let pool = PgPoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
+        Identity::new(pool, self.clock.clone(), config).unwrap()
     }
 
     /// Sets the window of idle sessions in the organization of `by`, or takes it away.
