@@ -7,7 +7,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs, reason = "a measuring program")]
 
 mod client;
+#[path = "../kit/connection.rs"]
+mod connection;
+#[path = "../kit/installation.rs"]
+mod installation;
 mod places;
+#[path = "../kit/process.rs"]
 mod process;
 mod upstream;
 

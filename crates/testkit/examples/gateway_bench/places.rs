@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::client::Way;
+use crate::installation::{database, end, free_port, line, value};
 use crate::process;
 
 const PASSWORD: &str = "Blue-Kettle-42";
@@ -24,8 +24,7 @@ pub(crate) struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
-        let _ = self.child.wait();
+        end(&mut self.child);
     }
 }
 
@@ -147,22 +146,6 @@ impl Place {
     }
 }
 
-/// What a file of `NAME=value` lines says of a name.
-fn value(file: &Path, name: &str) -> String {
-    let text = std::fs::read_to_string(file).unwrap();
-    let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-    found.unwrap().trim_matches('"').to_owned()
-}
-
-/// The address of the database of `tale dev`.
-fn database(data: &Path) -> String {
-    let running = std::fs::read_to_string(data.join("postgres/cluster/postmaster.pid")).unwrap();
-    let running: Vec<&str> = running.lines().collect();
-    let (password, port) = (value(&data.join("postgres/passwords"), "role"), running[3]);
-    let socket = running[4].replace('/', "%2F");
-    format!("postgres://tale:{password}@127.0.0.1:{port}/tale_app?sslmode=disable&host={socket}")
-}
-
 /// So many more providers like the one that is there, each with a credential.
 pub(crate) async fn more_providers(data: &Path, count: i32) {
     let pool = sqlx::PgPool::connect(&database(data)).await.unwrap();
@@ -174,23 +157,6 @@ pub(crate) async fn more_providers(data: &Path, count: i32) {
     ] {
         sqlx::query(statement).bind(count).execute(&pool).await.unwrap();
     }
-}
-
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// What the first line that is understood says.
-async fn line<T>(child: &mut Child, understood: impl Fn(&str) -> Option<T>) -> T {
-    let stdout = tokio::process::ChildStdout::from_std(child.stdout.take().unwrap()).unwrap();
-    let mut lines = BufReader::new(stdout).lines();
-    while let Some(line) = lines.next_line().await.unwrap() {
-        if let Some(value) = understood(&line) {
-            tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-            return value;
-        }
-    }
-    panic!("the program ended before it was ready");
 }
 
 /// An installation as its administrator sees it.
