@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use sqlx::{PgConnection, Row};
+use sqlx::{PgConnection, Row, ValueRef};
 use tale_core::Actor;
 use tale_core::ids::{AuditId, OrgId};
 use uuid::Uuid;
@@ -81,11 +81,20 @@ type PgRow = sqlx::postgres::PgRow;
 
 /// The entry whose columns stand first in `row`, from which its text is borrowed.
 fn record_of(row: &PgRow) -> Result<Record<'_>, sqlx::Error> {
-    let text = |at: usize| row.try_get::<&str, _>(at).map(Cow::Borrowed);
-    let optional = |at: usize| row.try_get::<Option<&str>, _>(at).map(|value| value.map(Cow::Borrowed));
+    // What the columns are stands above; asking for each type in each row takes longer than reading it.
+    let value = |at: usize| Ok::<_, sqlx::Error>(Some(row.try_get_raw(at)?).filter(|value| !value.is_null()));
+    let optional = |at: usize| {
+        let text = value(at)?.map(|value| value.as_str().map(Cow::Borrowed));
+        text.transpose().map_err(sqlx::Error::Decode)
+    };
+    let text = |at: usize| optional(at)?.ok_or_else(|| sqlx::Error::Decode("a column of an entry is null".into()));
+    let id = |at: usize| {
+        let id = value(at)?.map(|value| Ok(Uuid::from_slice(value.as_bytes()?)?));
+        id.transpose().map_err(sqlx::Error::Decode)
+    };
     Ok(Record {
         id: row.try_get(0)?,
-        organization: row.try_get(1)?,
+        organization: id(1)?,
         timestamp: row.try_get::<DateTime<Utc>, _>(2)?.timestamp_millis(),
         action: text(3)?,
         category: text(4)?,
@@ -95,10 +104,10 @@ fn record_of(row: &PgRow) -> Result<Record<'_>, sqlx::Error> {
         actor: chain::Actor {
             email: optional(8)?,
             email_hash: optional(9)?,
-            id: row.try_get(10)?,
+            id: id(10)?,
             ip: optional(11)?,
             ip_hash: optional(12)?,
-            key_id: row.try_get(13)?,
+            key_id: id(13)?,
             role: optional(14)?,
         },
         subject: Subject { details: text(15)?, id: optional(16)? },
