@@ -39,6 +39,8 @@ test('the bell counts what is new at once, leads to it, and what was declined is
 	await owner.open('settings/notifications');
 	const keys = page.getByRole('switch', { name: 'API keys that are made for your account' });
 	await expect(keys).toBeChecked();
+	// This server sends no mail, so nothing of it is to be seen.
+	await expect(page.getByText('By email')).toHaveCount(0);
 	const saved = () => page.waitForResponse((answer) => answer.url().includes('/notifications/settings') && answer.ok());
 	let done = saved();
 	await keys.click();

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::kind::Value;
+use crate::mail::MailSettings;
 use crate::reader::{EnvProblem, EnvProblems, EnvReader, EnvSource, Severity};
 use crate::registry as var;
 use crate::registry::Role;
@@ -73,6 +74,8 @@ pub struct Settings {
     pub analytics: Option<AnalyticsSettings>,
     /// The spawner of sandboxes; without it there are none.
     pub sandbox: Option<SandboxLink>,
+    /// The mail server; without it there is no mail.
+    pub mail: Option<MailSettings>,
 }
 
 /// How the backend reaches the spawner of sandboxes.
@@ -278,6 +281,7 @@ impl Settings {
         let gateway_admin = read_gateway_admin(&mut env);
         let gateway_ports = read_gateway_ports(&mut env);
         let sandbox = read_sandbox(&mut env);
+        let mail = MailSettings::read(&mut env);
         let settings = (|| {
             Some(Self {
                 site: site?,
@@ -313,6 +317,7 @@ impl Settings {
                 gateway_ports,
                 analytics,
                 sandbox,
+                mail,
             })
         })();
         env.finish(settings)

@@ -96,6 +96,11 @@ impl Kind {
         matches!(self, Self::SignInBlocked | Self::MemberBlocked)
     }
 
+    /// Whether only owners and admins are told.
+    pub(crate) fn for_admins(self) -> bool {
+        matches!(self, Self::MemberBlocked | Self::AuditBroken)
+    }
+
     /// The page that shows more, below the organization's own.
     #[must_use]
     pub fn path(self) -> &'static str {

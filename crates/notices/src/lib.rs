@@ -3,10 +3,11 @@
 //! Whoever changes something tells of it with [`tell`] or [`tell_admins`], with the connection of the change: both
 //! commit together or not at all. What is stored is a kind with details; the words are made when somebody reads, in
 //! their language ([`Kind::words`]). Growth: a row per person and notification, gone after [`KEPT`]; one statement for
-//! each telling, whatever the number of people.
+//! each telling, whatever the number of people, and one more for each of them who gets mail ([`mail`]).
 
 mod device;
 mod kind;
+pub mod mail;
 mod store;
 mod words;
 
@@ -87,6 +88,8 @@ pub type Position = (DateTime<Utc>, NoticeId);
 pub struct Wishes {
     /// Kinds that are declined.
     pub muted: Vec<Kind>,
+    /// Kinds that no mail is wanted about.
+    pub unmailed: Vec<Kind>,
 }
 
 /// The notifications of every person. Cheap to clone.
@@ -164,7 +167,7 @@ impl Notices {
     /// # Errors
     /// `INVALID_BODY` for a kind that cannot be declined; the database's.
     pub async fn set_wishes(&self, person: UserId, wishes: &Wishes) -> Result<(), Problem> {
-        if let Some(kind) = wishes.muted.iter().find(|kind| kind.always_told()) {
+        if let Some(kind) = wishes.muted.iter().chain(&wishes.unmailed).find(|kind| kind.always_told()) {
             return Err(Problem::new(
                 Code::InvalidBody,
                 format!("`{}` is always told and cannot be muted.", kind.text()),
@@ -173,11 +176,21 @@ impl Notices {
         Ok(store::set_wishes(&mut *self.db.acquire().await?, person, wishes).await?)
     }
 
-    /// Removes what is older than [`KEPT`], and devices that were not used for as long.
+    /// Whether the deployment delivers notifications by mail.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn delivers_mail(&self) -> Result<bool, Problem> {
+        Ok(mail::delivers(&mut *self.db.acquire().await?).await?)
+    }
+
+    /// Removes what is older than [`KEPT`], devices that were not used for as long, and outcomes of mails after 30 days.
     ///
     /// # Errors
     /// The database's.
     pub async fn sweep(&self, now: DateTime<Utc>) -> Result<u64, Problem> {
-        Ok(store::sweep(&mut *self.db.acquire().await?, now - KEPT).await?)
+        let mut conn = self.db.acquire().await?;
+        let mails = mail::sweep(&mut conn, now).await?;
+        Ok(mails + store::sweep(&mut conn, now - KEPT).await?)
     }
 }

@@ -1,11 +1,14 @@
 //! The tables `app.notifications` and `app.known_devices`, and what people want to be told.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::{PgConnection, QueryBuilder};
 use tale_core::ids::{NoticeId, OrgId, UserId};
 use tale_db::hints::{CHANNEL, Hint, Topic, payloads};
 
+use crate::mail::MailNotices;
 use crate::{Kind, News, Notice, Position, REPEATED_AFTER, Seen, Wishes};
 
 /// Owners and admins of `org`.
@@ -16,7 +19,8 @@ pub(crate) async fn admins(
 ) -> Result<Vec<UserId>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT user_id FROM app.memberships
-          WHERE org_id = $1 AND role IN ('owner', 'admin') AND user_id IS DISTINCT FROM $2",
+          WHERE org_id = $1 AND role IN ('owner', 'admin') AND user_id IS DISTINCT FROM $2
+          ORDER BY user_id",
     )
     .bind(org)
     .bind(except)
@@ -24,15 +28,17 @@ pub(crate) async fn admins(
     .await
 }
 
-/// Writes `news` for everybody in `people` who did not decline its kind; tells their open browsers.
+/// Writes `news` for everybody in `people` who did not decline its kind; tells their open browsers, and has mail sent to
+/// those who want it.
 pub(crate) async fn insert(conn: &mut PgConnection, people: &[UserId], news: &News) -> Result<(), sqlx::Error> {
     if people.is_empty() {
         return Ok(());
     }
     let ids: Vec<NoticeId> = people.iter().map(|_| NoticeId::new()).collect();
-    let told: Vec<UserId> = sqlx::query_scalar(
-        "INSERT INTO app.notifications (id, org_id, user_id, kind, details, created_at)
-         SELECT n.id, $3, u.id, $4, $5, $6
+    let told: Vec<(UserId, bool)> = sqlx::query_as(
+        "INSERT INTO app.notifications (id, org_id, user_id, kind, details, created_at, mail_due)
+         SELECT n.id, $3, u.id, $4, $5, $6,
+                EXISTS (SELECT FROM app.mail_delivery) AND ($7 OR NOT $4 = ANY(u.unmailed_notices))
            FROM unnest($1::uuid[], $2::uuid[]) AS n (id, user_id)
            JOIN app.users u ON u.id = n.user_id
           WHERE ($7 OR NOT $4 = ANY(u.muted_notices))
@@ -40,7 +46,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, people: &[UserId], news: &Ne
                 SELECT FROM app.notifications o
                  WHERE o.user_id = u.id AND o.read_at IS NULL AND o.created_at > $9 AND o.kind = $4
                    AND o.org_id IS NOT DISTINCT FROM $3 AND o.details = $5))
-         RETURNING user_id",
+         RETURNING user_id, mail_due",
     )
     .bind(&ids)
     .bind(people)
@@ -53,7 +59,11 @@ pub(crate) async fn insert(conn: &mut PgConnection, people: &[UserId], news: &Ne
     .bind(news.at - REPEATED_AFTER)
     .fetch_all(&mut *conn)
     .await?;
-    hint(conn, news.org, &told).await
+    for (person, _) in told.iter().filter(|(_, mail)| *mail) {
+        MailNotices::enqueue(conn, news.org, *person, Duration::ZERO).await?;
+    }
+    let people: Vec<UserId> = told.into_iter().map(|(person, _)| person).collect();
+    hint(conn, news.org, &people).await
 }
 
 /// Tells the browsers of `people`: in `org`, or in every organization of theirs.
@@ -152,16 +162,33 @@ pub(crate) async fn mark_read(
 }
 
 pub(crate) async fn wishes(conn: &mut PgConnection, person: UserId) -> Result<Wishes, sqlx::Error> {
-    let muted: Vec<String> =
-        sqlx::query_scalar("SELECT muted_notices FROM app.users WHERE id = $1").bind(person).fetch_one(conn).await?;
-    Ok(Wishes { muted: muted.iter().filter_map(|kind| Kind::parse(kind)).collect() })
+    let (muted, unmailed): (Vec<String>, Vec<String>) =
+        sqlx::query_as("SELECT muted_notices, unmailed_notices FROM app.users WHERE id = $1")
+            .bind(person)
+            .fetch_one(conn)
+            .await?;
+    let kinds = |words: Vec<String>| words.iter().filter_map(|kind| Kind::parse(kind)).collect();
+    Ok(Wishes { muted: kinds(muted), unmailed: kinds(unmailed) })
 }
 
+/// Replaces what a person wants. No mail is due any more about what they do not want mail about.
 pub(crate) async fn set_wishes(conn: &mut PgConnection, person: UserId, wishes: &Wishes) -> Result<(), sqlx::Error> {
-    let mut muted: Vec<&str> = wishes.muted.iter().map(|kind| kind.text()).collect();
-    muted.sort_unstable();
-    muted.dedup();
-    sqlx::query("UPDATE app.users SET muted_notices = $2 WHERE id = $1").bind(person).bind(muted).execute(conn).await?;
+    let words = |kinds: &[Kind]| {
+        let mut words: Vec<&str> = kinds.iter().map(|kind| kind.text()).collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    };
+    sqlx::query(
+        "WITH changed AS (UPDATE app.users SET muted_notices = $2, unmailed_notices = $3 WHERE id = $1)
+         UPDATE app.notifications SET mail_due = false
+          WHERE user_id = $1 AND mail_due AND kind = ANY($2::text[] || $3::text[])",
+    )
+    .bind(person)
+    .bind(words(&wishes.muted))
+    .bind(words(&wishes.unmailed))
+    .execute(conn)
+    .await?;
     Ok(())
 }
 

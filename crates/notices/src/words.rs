@@ -272,9 +272,15 @@ fn filled(text: &str, locale: Locale, details: &Value) -> String {
     out
 }
 
+/// `text` in one line of bounded length, without signs that turn the direction of what follows.
+pub(crate) fn clean(text: &str) -> String {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}');
+    text.chars().filter(|c| !c.is_control() && !turns(*c)).take(MAX_VALUE).collect()
+}
+
 fn value_of(name: &str, locale: Locale, details: &Value) -> String {
     let plain = match &details[name] {
-        Value::String(text) => text.chars().filter(|c| !c.is_control()).take(MAX_VALUE).collect(),
+        Value::String(text) => clean(text),
         Value::Number(number) => number.to_string(),
         _ => String::new(),
     };
@@ -317,7 +323,7 @@ mod tests {
 
     #[test]
     fn values_cannot_break_lines_or_grow_without_end() {
-        let name = format!("a\r\nBcc: b{}", "x".repeat(900));
+        let name = format!("a\r\nBcc: b\u{202e}{}", "x".repeat(900));
         let words = Kind::KeyMade.words(Locale::En, &json!({ "name": name }));
         assert!(words.body.starts_with("The API key “aBcc: bxx") && words.body.chars().count() < 300, "{}", words.body);
         let passkey = Kind::FactorAdded.words(Locale::De, &json!({ "method": "passkey", "name": "YubiKey" }));

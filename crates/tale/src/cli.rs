@@ -63,6 +63,15 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: AuditCommand,
     },
+    /// Try the mail server that notifications are delivered through
+    ///
+    /// Exit codes: 0 the server took the mail, 1 it did not, 2 wrong usage, 78 no mail server is
+    /// configured, or not in a way that can be used.
+    #[command(arg_required_else_help = true)]
+    Mail {
+        #[command(subcommand)]
+        command: MailCommand,
+    },
     /// Configure the proxy in front, from the same environment variables
     ///
     /// Exit codes: 0 written, 2 wrong usage, 78 the configuration cannot be used.
@@ -93,6 +102,18 @@ pub(crate) enum EdgeCommand {
         /// Port of the proxy's own health, on its own machine only
         #[arg(long, default_value_t = crate::health::PROXY_PORT, value_name = "PORT")]
         health_port: u16,
+    },
+}
+
+/// What `tale mail` can do.
+#[derive(Subcommand)]
+pub(crate) enum MailCommand {
+    /// Send one mail, with the variables SMTP_… of this environment, and say what the server said
+    ///
+    /// Needs no database and no running Tale.
+    Test {
+        /// Whom to send it to
+        address: String,
     },
 }
 

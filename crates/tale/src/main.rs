@@ -14,6 +14,7 @@ mod gateway_tier;
 mod health;
 mod limits;
 mod logging;
+mod mail;
 mod memory;
 mod object_store;
 mod platform;
@@ -33,7 +34,7 @@ use clap::Parser;
 use tale_env::{Environment, Role, role_of};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{AuditCommand, Cli, Command, EdgeCommand, SecretsCommand};
+use crate::cli::{AuditCommand, Cli, Command, EdgeCommand, MailCommand, SecretsCommand};
 use crate::platform::StartError;
 
 /// How long reports may be sent when the rest has ended.
@@ -111,6 +112,7 @@ fn main() -> ExitCode {
             Command::Serve { role, port } => platform::serve(env, role.map(Into::into), port, browsers).await,
             Command::Secrets { command: SecretsCommand::Rotate } => secrets::rotate(&env).await,
             Command::Audit { command: AuditCommand::Heads } => audit::heads(&env).await,
+            Command::Mail { command: MailCommand::Test { address } } => mail::test(&env, &address).await,
             Command::Audit { command: AuditCommand::Verify { .. } }
             | Command::Env { .. }
             | Command::Edge { .. }

@@ -33,6 +33,7 @@ use tale_http::rate::Limits;
 use tale_http::serve::Stop;
 use tale_http::web::WebFiles;
 use tale_http::{App, AppParts};
+use tale_identity::notices::mail::MailNotices;
 use tale_identity::{Identity, IdentityConfig};
 use tale_jobs::Worker;
 use tale_knowledge::corpora::{Corpora, OwnDatabases};
@@ -49,7 +50,7 @@ use url::Url;
 use crate::plugs::{EmbeddingJobs, ModelEmbedder, ModelTranscriber};
 use crate::reports::Browsers;
 use crate::{
-    configuration, databases, environment, gateway_tier, object_store, sandbox, signals, store_tier, web_tier,
+    configuration, databases, environment, gateway_tier, mail, object_store, sandbox, signals, store_tier, web_tier,
 };
 
 /// Pause between two rounds of forgetting what has expired.
@@ -337,8 +338,9 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         .transpose()?;
     let (doors, works) = (parts.role != Role::BackendWorker, parts.role != Role::BackendApi);
     let sole = parts.worker_identity.is_some();
-    let worker = works.then(|| {
-        let worker = knowledge.register(Worker::builder());
+    let post = if works { Some(mail::post(&settings, app_db.clone(), clock.clone()).await?) } else { None };
+    let worker = post.map(|post| {
+        let worker = knowledge.register(Worker::builder()).register::<MailNotices>(Arc::new(post));
         let worker = match &workshop {
             Some(workshop) => workshop.register(worker),
             None => worker,

@@ -3,6 +3,7 @@
 //! - [`TestDb`]: a fresh, migrated pair of databases for one test.
 //! - [`ForeignDb`]: a database of somebody else, with a role of its own.
 //! - [`identity_provider::IdentityProvider`]: signs people in by OpenID Connect.
+//! - [`mail::MailServer`]: a real mail server that keeps what it gets.
 //! - [`recorder::Recorder`]: a service that writes down what it is asked.
 //! - [`ManualClock`]: time that moves when told to.
 
@@ -11,6 +12,7 @@
 mod db;
 mod foreign;
 pub mod identity_provider;
+pub mod mail;
 pub mod recorder;
 pub mod upstream;
 

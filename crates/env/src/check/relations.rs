@@ -55,6 +55,9 @@ pub(super) fn add(env: &Environment, role: Role, scope: Scope, found: &mut Vec<E
     if role.reads(&registry::POSTGRES_CA_FILE) {
         relations.verification();
     }
+    if role.reads(&registry::SMTP_HOST) {
+        relations.mail();
+    }
     if role == Role::SandboxEgress {
         relations.counts();
     }
@@ -120,6 +123,35 @@ impl Relations<'_> {
                 let why = format!("is {text:?}, which begins with a zero");
                 self.say(Severity::Error, var.name, why, "Write the number without it");
             }
+        }
+    }
+
+    /// Mail needs a sender, an account needs its password, and a password needs an encrypted connection.
+    fn mail(&mut self) {
+        let (from, username, password) =
+            (registry::SMTP_FROM.name, registry::SMTP_USERNAME.name, registry::SMTP_PASSWORD.name);
+        if self.text(registry::SMTP_HOST.name).is_none() {
+            for name in [from, username, password].into_iter().filter(|name| self.env.is_set(name)).collect::<Vec<_>>()
+            {
+                let why = "has no effect, because SMTP_HOST is not set";
+                self.say(Severity::Warning, name, why, "Set SMTP_HOST, or leave it out");
+            }
+            return;
+        }
+        if self.text(from).is_none() {
+            let why = "is not set, but SMTP_HOST is";
+            self.say(Severity::Error, from, why, "Set it to the address that mails come from");
+        }
+        for (missing, other) in [(password, username), (username, password)] {
+            if self.env.is_set(other) && !self.env.is_set(missing) {
+                let why = format!("is not set, but {other} is");
+                self.say(Severity::Error, missing, why, "Set both, or neither");
+            }
+        }
+        if self.env.is_set(password) && self.env.is_set(username) && self.text(registry::SMTP_TLS.name) == Some("none")
+        {
+            let why = "would be sent in the clear with SMTP_TLS=none";
+            self.say(Severity::Error, password, why, "Use SMTP_TLS=starttls or implicit, or a server without accounts");
         }
     }
 

@@ -13,6 +13,7 @@ mod development;
 mod domain;
 mod feature_flags;
 mod knowledge;
+mod mail;
 mod object_store;
 mod observability;
 mod part;
@@ -50,6 +51,7 @@ pub use feature_flags::{
     TALE_ORGANIZATION_CREATORS, TALE_SKIP_SSRF_FIREWALL, TRUSTED_EMAIL_HEADER, TRUSTED_NAME_HEADER,
     TRUSTED_ROLE_HEADER, TRUSTED_SECRET_HEADER, TRUSTED_TEAMS_HEADER,
 };
+pub use mail::{SMTP_CA_FILE, SMTP_FROM, SMTP_HOST, SMTP_PASSWORD, SMTP_PORT, SMTP_TLS, SMTP_USERNAME};
 pub use object_store::{
     MINIO_ROOT_PASSWORD, MINIO_ROOT_USER, OBJECT_STORE_ACCESS_KEY, OBJECT_STORE_BUCKET, OBJECT_STORE_ENDPOINT,
     OBJECT_STORE_FORCE_PATH_STYLE, OBJECT_STORE_PREFIX, OBJECT_STORE_PUBLIC_ENDPOINT, OBJECT_STORE_REGION,
@@ -501,6 +503,7 @@ sections! {
     Retention "retention" "Retention" "Aufbewahrung" "Conservation";
     Topology "topology" "Topology and concurrency" "Topologie und Nebenläufigkeit" "Topologie et concurrence";
     Sessions "sessions" "Sessions" "Sitzungen" "Sessions";
+    Mail "mail" "Mail" "E-Mail" "E-mail";
     Support "support" "Support link" "Support-Link" "Lien vers le support";
     Mcp "mcp" "MCP endpoint" "MCP-Endpunkt" "Point d’accès MCP";
     KnowledgeSearch "knowledge-search" "Knowledge search" "Wissenssuche" "Recherche de connaissances";
@@ -532,6 +535,7 @@ const CHAPTERS: &[&[Var]] = &[
     feature_flags::RETENTION,
     topology::TOPOLOGY,
     sessions::SESSIONS,
+    mail::MAIL,
     sessions::SUPPORT,
     sessions::MCP,
     knowledge::KNOWLEDGE_SEARCH,

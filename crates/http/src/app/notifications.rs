@@ -82,6 +82,8 @@ struct SeenNotifications {
 struct NotificationWishes {
     /// Kinds that are declined.
     muted: Vec<String>,
+    /// Kinds that no mail is wanted about; absent = as before.
+    unmailed: Option<Vec<String>>,
 }
 
 /// A kind of notification.
@@ -94,6 +96,9 @@ struct NotificationKind {
     always: bool,
     /// Whether the person declined it.
     muted: bool,
+    /// Whether mail is sent about it while it is not declined; absent where there is no mail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mailed: Option<bool>,
 }
 
 /// What a person is told of.
@@ -103,12 +108,13 @@ struct NotificationSettings {
     kinds: Vec<NotificationKind>,
 }
 
-impl From<Wishes> for NotificationSettings {
-    fn from(wishes: Wishes) -> Self {
+impl NotificationSettings {
+    fn new(wishes: &Wishes, mail: bool) -> Self {
         let kind = |kind: Kind| NotificationKind {
             kind: kind.text(),
             always: kind.always_told(),
             muted: wishes.muted.contains(&kind),
+            mailed: mail.then(|| !wishes.unmailed.contains(&kind)),
         };
         Self { kinds: Kind::ALL.map(kind).into() }
     }
@@ -125,6 +131,12 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 
 fn person(caller: &tale_identity::Caller) -> Result<UserId, Problem> {
     caller.user.ok_or_else(|| Problem::internal("a session without a person"))
+}
+
+fn kinds(field: &str, words: &[String]) -> Result<Vec<Kind>, Problem> {
+    let kind = |text: &String| Kind::parse(text);
+    let known: Option<Vec<Kind>> = words.iter().map(kind).collect();
+    known.ok_or_else(|| Problem::invalid_field(field, "must name kinds of notifications"))
 }
 
 /// What the person is told about their account and the organization, the newest first.
@@ -193,7 +205,9 @@ async fn read_notification_settings(
     State(app): State<App>,
     Member(caller): Member,
 ) -> Result<Json<NotificationSettings>, HttpProblem> {
-    Ok(Json(app.identity.notices().wishes(person(&caller)?).await?.into()))
+    let notices = app.identity.notices();
+    let wishes = notices.wishes(person(&caller)?).await?;
+    Ok(Json(NotificationSettings::new(&wishes, notices.delivers_mail().await?)))
 }
 
 /// Replaces what the person is told of.
@@ -204,10 +218,13 @@ async fn replace_notification_settings(
     body: Body<NotificationWishes>,
 ) -> Result<Json<NotificationSettings>, HttpProblem> {
     let sent = body.read()?;
-    let kind = |text: &String| {
-        Kind::parse(text).ok_or_else(|| Problem::invalid_field("muted", "must name kinds of notifications"))
+    let (notices, person) = (app.identity.notices(), person(&caller)?);
+    let muted = kinds("muted", &sent.muted)?;
+    let unmailed = match &sent.unmailed {
+        Some(words) => kinds("unmailed", words)?,
+        None => notices.wishes(person).await?.unmailed,
     };
-    let wishes = Wishes { muted: sent.muted.iter().map(kind).collect::<Result<_, _>>()? };
-    app.identity.notices().set_wishes(person(&caller)?, &wishes).await?;
-    Ok(Json(wishes.into()))
+    let wishes = Wishes { muted, unmailed };
+    notices.set_wishes(person, &wishes).await?;
+    Ok(Json(NotificationSettings::new(&wishes, notices.delivers_mail().await?)))
 }

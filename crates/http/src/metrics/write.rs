@@ -21,6 +21,7 @@ pub(super) fn page(role: &str, series: Series, found: Option<&Found>, format: Fo
         durations(&mut page);
         provider_errors(&mut page);
         usage(&mut page);
+        mail(&mut page);
     }
     if let Some(found) = found {
         gauges(&mut page, found);
@@ -76,6 +77,21 @@ fn usage(page: &mut Page) {
         page.family(Kind::Counter, name, help);
         page.sample(name, &[], counter.get());
     }
+}
+
+/// Mail about notifications. A worker sends it, so the figures of other processes stay at zero.
+fn mail(page: &mut Page) {
+    use tale_identity::notices::mail::metrics;
+    for (name, help, counter) in [
+        ("tale_mail_sent_total", "Mails that the mail server took.", &metrics::SENT),
+        ("tale_mail_deferred_total", "Attempts to deliver a mail that are repeated later.", &metrics::DEFERRED),
+        ("tale_mail_failed_total", "Mails that were refused for good or given up.", &metrics::FAILED),
+    ] {
+        page.family(Kind::Counter, name, help);
+        page.sample(name, &[], counter.get());
+    }
+    let help = "1 while the mail server cannot be used.";
+    page.gauge("tale_mail_failing", help, Some(u8::from(metrics::failing())));
 }
 
 fn gauges(page: &mut Page, found: &Found) {

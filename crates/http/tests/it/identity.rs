@@ -367,6 +367,36 @@ async fn preferences_are_replaced_as_a_whole() {
 }
 
 #[tokio::test]
+async fn mail_is_to_be_seen_only_where_the_deployment_delivers_it() {
+    let world = World::new().await;
+    let (mut browser, org) = owner(&world).await;
+    let path = format!("/api/app/notifications/settings?orgId={org}");
+    let settings = browser.get(&path).await.expect(200);
+    assert!(!settings.to_string().contains("mail"), "{settings}");
+    sqlx::query("INSERT INTO app.mail_delivery (since) VALUES (now())").execute(&world.app.database).await.unwrap();
+    let of = |settings: &Value, name: &str| {
+        settings["kinds"].as_array().unwrap().iter().find(|kind| kind["kind"] == name).unwrap().clone()
+    };
+    let settings = browser.put(&path, json!({ "muted": [], "unmailed": ["keyMade"] })).await.expect(200);
+    assert_eq!(
+        of(&settings, "keyMade"),
+        json!({ "kind": "keyMade", "always": false, "muted": false, "mailed": false })
+    );
+    assert_eq!(of(&settings, "passwordChanged")["mailed"], true);
+    // Who changes the one keeps the other.
+    browser.put(&path, json!({ "muted": ["newDevice"] })).await.expect(200);
+    let settings = browser.get(&path).await.expect(200);
+    assert_eq!(
+        (&of(&settings, "keyMade")["mailed"], &of(&settings, "newDevice")["muted"]),
+        (&json!(false), &json!(true))
+    );
+    for wrong in ["passwordChanged", "nothing"] {
+        let refused = browser.put(&path, json!({ "muted": [], "unmailed": [wrong] })).await;
+        assert_eq!(refused.refusal(), (400, "INVALID_BODY".into()), "{wrong}");
+    }
+}
+
+#[tokio::test]
 async fn keys_open_the_other_door() {
     let world = World::new().await;
     let (mut boss, org) = owner(&world).await;

@@ -8,6 +8,7 @@ mod edge;
 mod env;
 mod gateway_wires;
 mod llm_gateway;
+mod mail;
 mod roles;
 mod sdks;
 mod store;

@@ -11,6 +11,7 @@ const WITHOUT_ORGANIZATION: &[&str] = &[
     "app.gateway_settings",              // of the deployment
     "app.known_devices",                 // of a person
     "app.job_schedules",                 // recurring jobs of the deployment
+    "app.mail_delivery",                 // of the deployment
     "app.login_attempts",                // before anybody is signed in
     "app.organizations",                 // the organization itself
     "app.passkeys",                      // of a person

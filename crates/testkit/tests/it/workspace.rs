@@ -13,7 +13,7 @@ use tale_testkit::workspace;
 const ROWS: &[&[&str]] = &[
     &["core", "sandbox-wire"],
     &["env"],
-    &["db", "orgfiles", "extract", "edge", "egress", "sandbox"],
+    &["db", "orgfiles", "extract", "edge", "egress", "sandbox", "mail"],
     &["blobs", "jobs"],
     &["notices"],
     &["governance"],

@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 84c3e03c943f1f3043cde43af55231dce636f9a400914159783e86da20b28bee) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 4d7e45887c5be0f3a0d4334afb2df855e9acb3e51461c4c62a85e630d99d5102) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -11221,6 +11221,8 @@ export interface components {
             always: boolean;
             /** @description The word that stands in notifications and in `muted`. */
             kind: string;
+            /** @description Whether mail is sent about it while it is not declined; absent where there is no mail. */
+            mailed?: boolean | null;
             /** @description Whether the person declined it. */
             muted: boolean;
         };
@@ -11239,6 +11241,8 @@ export interface components {
         NotificationWishes: {
             /** @description Kinds that are declined. */
             muted: string[];
+            /** @description Kinds that no mail is wanted about; absent = as before. */
+            unmailed?: string[] | null;
         };
         /** @description Where the organization's files are. */
         ObjectStorage: {

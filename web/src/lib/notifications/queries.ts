@@ -52,8 +52,11 @@ export const noticeSettingsQuery = (orgId: string) =>
 		queryFn: ({ signal }) => send(api.GET('/api/app/notifications/settings', { params: { query: { orgId } }, signal }))
 	});
 
-export async function saveNoticeSettings(orgId: string, muted: string[]): Promise<void> {
-	const request = { params: { query: { orgId } }, body: { muted } };
+export async function saveNoticeSettings(
+	orgId: string,
+	wishes: { muted: string[]; unmailed?: string[] }
+): Promise<void> {
+	const request = { params: { query: { orgId } }, body: wishes };
 	const saved = await send(api.PUT('/api/app/notifications/settings', request));
 	queryClient.setQueryData(noticeSettingsQuery(orgId).queryKey, saved);
 }

@@ -1,0 +1,7 @@
+//! What people are told, by mail.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should panic")]
+
+mod limits;
+mod mail;
+mod outages;
+mod world;
