@@ -91,7 +91,7 @@ pub enum Holder {
     User(UserId),
     /// One API key.
     ApiKey(ApiKeyId),
-    /// The present members of a team together. Nothing is kept under its name: it is a sum over people.
+    /// The present members of a team and its keys together. Nothing is kept under its name: it is a sum over them.
     Team(TeamId),
 }
 
@@ -124,7 +124,7 @@ impl Holder {
 }
 
 /// For whom and with what a piece of work is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Subject<'a> {
     /// The person, when there is one.
     pub user: Option<UserId>,
@@ -134,6 +134,8 @@ pub struct Subject<'a> {
     pub teams: &'a [TeamId],
     /// The API key that the request came with.
     pub api_key: Option<ApiKeyId>,
+    /// The team that this key belongs to, as far as rules name it.
+    pub key_team: Option<TeamId>,
 }
 
 impl Subject<'_> {
@@ -196,8 +198,8 @@ impl BudgetRules {
     /// The limits that bind work for `subject`, one per holder, period and kind.
     ///
     /// A personal limit of each kind comes from the most specific rules that set that kind, and
-    /// from all of them when several do (BUD-1); limits of the organization, of each team as a whole (BUD-3)
-    /// and of the key apply on top. Of equal limits for one holder and period the strictest counts.
+    /// from all of them when several do (BUD-1); limits of the organization, of each team as a whole (BUD-3), that of a
+    /// key's team among them (KEY-14), and of the key apply on top. Of equal limits for one holder and period the strictest counts.
     #[must_use]
     pub fn caps(&self, subject: &Subject<'_>) -> Vec<Cap> {
         if !self.enabled {
@@ -220,10 +222,10 @@ impl BudgetRules {
                         break;
                     }
                 }
-                for team in subject.teams {
-                    let id = team.to_string();
-                    self.collect(&mut caps, Scope::Team, kind, &Holder::Team(*team), |target| target == Some(&id));
-                }
+            }
+            for team in subject.teams.iter().chain(&subject.key_team) {
+                let id = team.to_string();
+                self.collect(&mut caps, Scope::Team, kind, &Holder::Team(*team), |target| target == Some(&id));
             }
             if let Some(key) = subject.api_key {
                 let id = key.to_string();
@@ -447,7 +449,7 @@ mod tests {
                 rule(Scope::ApiKey, Some(&key.to_string()), Period::Daily, (None, Some(7))),
             ],
         };
-        let member = Subject { user: Some(user), role: Some("member"), teams: &[], api_key: None };
+        let member = Subject { user: Some(user), role: Some("member"), ..Subject::default() };
         let caps = rules.caps(&member);
         assert_eq!(
             short(&caps),
@@ -456,7 +458,7 @@ mod tests {
         // The key's limit binds beside the holder's, and work without a person knows no personal limit.
         let keyed = Subject { api_key: Some(key), ..member };
         assert!(short(&rules.caps(&keyed)).contains(&(Scope::ApiKey, Kind::Requests, 7)));
-        let nobody = Subject { user: None, role: None, teams: &[], api_key: None };
+        let nobody = Subject::default();
         assert_eq!(short(&rules.caps(&nobody)), [(Scope::Org, Kind::Tokens, 40)]);
         assert_eq!(BudgetRules { enabled: false, ..rules }.caps(&member), []);
     }
@@ -474,7 +476,9 @@ mod tests {
                 rule(Scope::Team, Some(&TeamId::new().to_string()), Period::Monthly, (Some(2), Some(2))),
             ],
         };
-        let caps = rules.caps(&Subject { user: Some(user), role: Some("member"), teams: &[sales, ops], api_key: None });
+        let teams = [sales, ops];
+        let member = Subject { user: Some(user), role: Some("member"), teams: &teams, ..Subject::default() };
+        let caps = rules.caps(&member);
         let found: Vec<(Holder, Kind, u64)> =
             caps.iter().map(|cap| (cap.holder.clone(), cap.kind, cap.limit)).collect();
         assert_eq!(
@@ -488,6 +492,11 @@ mod tests {
         );
         assert_eq!(caps[0].scope_id, Some(ops_id));
         assert_eq!(caps[1].words(), "Your team's monthly limit of 100 tokens");
+
+        // A key of a team has no person, so of the team's rules only what binds all together is about it.
+        let key = Subject { api_key: Some(ApiKeyId::new()), key_team: Some(sales), ..Subject::default() };
+        let caps: Vec<Holder> = rules.caps(&key).into_iter().map(|cap| cap.holder).collect();
+        assert_eq!(caps, [Holder::Team(sales)]);
     }
 
     #[test]

@@ -67,6 +67,9 @@ const BOOKING: Duration = Duration::from_millis(2);
 /// How long an answer waits for its booking.
 const MOST_UNBOOKED_TIME: Duration = Duration::from_secs(1);
 
+/// API keys whose team one process remembers.
+const MAX_KEY_TEAMS: usize = 16_384;
+
 /// Silent holds that are closed in one go.
 const SWEEP_AT_ONCE: i64 = 500;
 
@@ -118,7 +121,7 @@ impl Charge {
     }
 
     fn subject(&self) -> Subject<'_> {
-        Subject { user: self.person, role: self.role, teams: &[], api_key: self.api_key }
+        Subject { user: self.person, role: self.role, api_key: self.api_key, ..Subject::default() }
     }
 }
 
@@ -446,6 +449,8 @@ struct Inner {
     /// The rows of sums that this process writes.
     stripe: i16,
     rules: Arc<dyn RulesSource>,
+    /// Keys and the teams that they belong to, which never change.
+    key_teams: Mutex<HashMap<ApiKeyId, Option<TeamId>>>,
     writer: OnceLock<writer::Writer>,
     open: Mutex<HashMap<Uuid, Arc<Progress>>>,
     ending: Ending,
@@ -492,9 +497,10 @@ impl Ledger {
     pub fn new(pool: PgPool, clock: SharedClock, rules: Arc<dyn RulesSource>) -> Self {
         let owner = Uuid::new_v4();
         let stripe = i16::from(owner.as_bytes()[0] % STRIPES);
-        let (writer, open, ending) = (OnceLock::new(), Mutex::default(), Ending::default());
+        let (writer, open, ending, key_teams) =
+            (OnceLock::new(), Mutex::default(), Ending::default(), Mutex::default());
         let (leases, recalls) = (leases::Leases::default(), keeper::Recalls::default());
-        let inner = Inner { pool, clock, owner, stripe, rules, writer, open, ending, leases, recalls };
+        let inner = Inner { pool, clock, owner, stripe, rules, key_teams, writer, open, ending, leases, recalls };
         Self { inner: Arc::new(inner) }
     }
 
@@ -516,6 +522,23 @@ impl Ledger {
         }
     }
 
+    /// The team of the charge's key, when limits are about teams.
+    async fn key_team(&self, charge: &Charge, rules: &BudgetRules) -> Result<Option<TeamId>, HoldError> {
+        let Some(key) = charge.api_key.filter(|_| rules.teams().next().is_some()) else { return Ok(None) };
+        let held = || self.inner.key_teams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = held().get(&key) {
+            return Ok(*known);
+        }
+        let team = store::key_team(&self.inner.pool, charge.org, key).await;
+        let team = team.map_err(|error| HoldError::Database(Arc::new(error)))?;
+        let mut held = held();
+        if held.len() >= MAX_KEY_TEAMS {
+            held.clear();
+        }
+        held.insert(key, team);
+        Ok(team)
+    }
+
     /// Whether any limit binds work of `charge`.
     ///
     /// # Errors
@@ -527,7 +550,8 @@ impl Ledger {
     async fn caps(&self, charge: &Charge) -> Result<Vec<Cap>, HoldError> {
         let rules = self.rules(charge.org).await.map_err(HoldError::Rules)?;
         let teams = self.teams(charge.org, charge.person, &rules).await.map_err(HoldError::Rules)?;
-        let subject = Subject { teams: &teams, ..charge.subject() };
+        let key_team = self.key_team(charge, &rules).await?;
+        let subject = Subject { teams: &teams, key_team, ..charge.subject() };
         match charge.person.filter(|_| charge.role.is_none() && rules.name_roles()) {
             None => Ok(rules.caps(&subject)),
             Some(person) => {

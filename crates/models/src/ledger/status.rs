@@ -54,7 +54,7 @@ impl Ledger {
     pub async fn limits_of(&self, org: OrgId, user: UserId, role: &str) -> Result<Vec<LimitState>, Problem> {
         let rules = self.rules(org).await?;
         let teams = self.teams(org, Some(user), &rules).await?;
-        let caps = rules.caps(&Subject { user: Some(user), role: Some(role), teams: &teams, api_key: None });
+        let caps = rules.caps(&Subject { user: Some(user), role: Some(role), teams: &teams, ..Subject::default() });
         if caps.is_empty() {
             return Ok(Vec::new());
         }

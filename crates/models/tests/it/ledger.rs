@@ -592,6 +592,22 @@ impl Kit {
         team
     }
 
+    /// An API key of a team.
+    async fn team_key(&self, team: TeamId) -> ApiKeyId {
+        let key = ApiKeyId::new();
+        sqlx::query(
+            "INSERT INTO app.api_keys (id, kind, org_id, team_id, role, hash, first_chars, last_chars, name, created_at)
+             VALUES ($1, 'team', $2, $3, 'member', sha256($1::text::bytea), 'tale', 'x', 'K', now())",
+        )
+        .bind(key)
+        .bind(self.org)
+        .bind(team)
+        .execute(&self.db.app)
+        .await
+        .unwrap();
+        key
+    }
+
     async fn join(&self, team: TeamId, person: UserId) {
         let statements = [
             "INSERT INTO app.users (id, email, name, created_at) SELECT $2, $2::text || '@example.test', 'P', now() WHERE $1::uuid IS NOT NULL AND $3::uuid IS NOT NULL",
@@ -643,4 +659,44 @@ async fn the_members_of_a_team_together_stay_within_its_limit() {
         .await
         .unwrap();
     first.hold(&of_ada, one_request(3)).await.unwrap();
+}
+
+/// A key of a team has no person; it and the members share the team's limit, also after it was revoked (KEY-14).
+#[tokio::test]
+async fn the_keys_of_a_team_use_up_its_limit_and_no_other_s() {
+    let kit = Kit::new().await;
+    let ada = UserId::new();
+    let [team, other] = [kit.team(&[ada]).await, kit.team(&[]).await];
+    let rules = rules(serde_json::json!([
+        { "scope": "team", "scopeId": team, "period": "monthly", "maxTokens": 100 },
+        { "scope": "team", "scopeId": other, "period": "monthly", "maxTokens": 5 },
+        { "scope": "default", "period": "monthly", "maxTokens": 1 },
+    ]));
+    let ledger = Ledger::new(kit.db.app.clone(), kit.clock.clone(), Arc::new(Rules(rules, vec![team])));
+    let (key, of_other) = (kit.team_key(team).await, kit.team_key(other).await);
+    let by = |key| Charge { api_key: Some(key), role: None, ..kit.charge(None) };
+    let of_team = by(key);
+    let wanted = (0..10).map(|_| ledger.hold(&of_team, one_request(30)));
+    let held: Vec<Hold> = join_all(wanted).await.into_iter().filter_map(Result::ok).collect();
+    assert_eq!(held.len(), 3, "all of them at once");
+    let error = ledger.hold(&by(key), one_request(11)).await.err().unwrap();
+    assert_eq!(refused(error), (Kind::Tokens, Scope::Team, 90));
+    for hold in held {
+        ledger.settle(hold, Outcome::Known(used(30))).await;
+    }
+    sqlx::query("UPDATE app.api_keys SET revoked_at = now() WHERE id = $1")
+        .bind(key)
+        .execute(&kit.db.app)
+        .await
+        .unwrap();
+    let error = ledger.hold(&kit.charge(Some(ada)), one_request(11)).await.err().unwrap();
+    assert_eq!(refused(error), (Kind::Tokens, Scope::Team, 90), "what the key used is the members' too");
+    let shown = ledger.limits_of(kit.org, ada, "member").await.unwrap();
+    assert_eq!(shown.iter().map(|limit| limit.used).max(), Some(90));
+
+    assert_eq!(
+        refused(ledger.hold(&by(of_other), one_request(6)).await.err().unwrap()),
+        (Kind::Tokens, Scope::Team, 0)
+    );
+    ledger.hold(&by(of_other), one_request(5)).await.unwrap();
 }

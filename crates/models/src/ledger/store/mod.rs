@@ -23,7 +23,7 @@ pub(super) struct Gate {
     pub gate: usize,
     pub org: OrgId,
     pub holder: String,
-    /// The members of this team together are meant.
+    /// The members of this team and its keys together are meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<TeamId>,
     pub first: NaiveDate,
@@ -216,6 +216,17 @@ pub(super) async fn role(db: impl PgExecutor<'_>, org: OrgId, person: UserId) ->
         .await
 }
 
+/// The team that an API key belongs to.
+pub(super) async fn key_team(db: impl PgExecutor<'_>, org: OrgId, key: ApiKeyId) -> sqlx::Result<Option<TeamId>> {
+    let team: Option<Option<TeamId>> =
+        sqlx::query_scalar("SELECT team_id FROM app.api_keys WHERE org_id = $1 AND id = $2")
+            .bind(org)
+            .bind(key)
+            .fetch_optional(db)
+            .await?;
+    Ok(team.flatten())
+}
+
 /// What a holder has used within some days.
 pub(super) async fn used(
     conn: &mut PgConnection,
@@ -227,7 +238,8 @@ pub(super) async fn used(
         "SELECT coalesce(sum(used_tokens), 0)::bigint, coalesce(sum(used_cost_micro_usd), 0)::bigint, \
                 coalesce(sum(used_requests), 0)::bigint \
          FROM app.usage_counters WHERE org_id = $1 AND day BETWEEN $3 AND $4 AND holder = ANY (ARRAY( \
-             SELECT 'user:' || user_id FROM app.team_members WHERE org_id = $1 AND team_id = $5) || $2)",
+             SELECT 'user:' || user_id FROM app.team_members WHERE org_id = $1 AND team_id = $5 UNION ALL \
+             SELECT 'key:' || id FROM app.api_keys WHERE org_id = $1 AND team_id = $5) || $2)",
     )
     .bind(org)
     .bind(holder.key())
