@@ -52,7 +52,8 @@ async fn the_mail_server_can_be_tried_without_anything_else() {
     let received = server.received();
     assert_eq!((received.len(), received[0].user.as_deref()), (1, Some("tale")));
 
-    let cases: &[(&[(&'static str, &'static str)], &str, i32, &str)] = &[
+    type Settings = &'static [(&'static str, &'static str)];
+    let cases: &[(Settings, &str, i32, &str)] = &[
         (&[], "refused@acme.test", 1, "No such mailbox"),
         (&[], "nobody", 1, "the address of the reader"),
         (&[("SMTP_PORT", "1")], "ada@acme.test", 1, "cannot be reached"),
