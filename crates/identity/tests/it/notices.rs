@@ -122,9 +122,9 @@ async fn what_a_person_declined_is_not_told_and_what_protects_them_cannot_be_dec
     let notices = world.identity.notices();
     let wishes = notices.wishes(owner.principal.user).await.unwrap();
     assert_eq!(wishes, Wishes::default());
-    let all = Wishes { muted: vec![Kind::PasswordChanged] };
+    let all = Wishes { muted: vec![Kind::PasswordChanged], ..Wishes::default() };
     assert_eq!(code(notices.set_wishes(owner.principal.user, &all).await), Code::InvalidBody);
-    let some = Wishes { muted: vec![Kind::KeyMade] };
+    let some = Wishes { muted: vec![Kind::KeyMade], ..Wishes::default() };
     notices.set_wishes(owner.principal.user, &some).await.unwrap();
     assert_eq!(notices.wishes(owner.principal.user).await.unwrap(), some);
     world.identity.create_key(&owner.caller, BelongsTo::Maker, "Backups", None).await.unwrap();
