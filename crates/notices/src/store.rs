@@ -90,6 +90,8 @@ async fn hint(conn: &mut PgConnection, org: Option<OrgId>, people: &[UserId]) ->
     Ok(())
 }
 
+/// What a person is told. Of an organization that is what happened since they are a member: whoever was removed and is
+/// added again does not see what was told before.
 pub(crate) async fn list(
     conn: &mut PgConnection,
     org: OrgId,
@@ -101,9 +103,11 @@ pub(crate) async fn list(
     let mut query = QueryBuilder::new(
         "SELECT id, kind, details, created_at, read_at IS NOT NULL
            FROM app.notifications
-          WHERE (org_id = ",
+          WHERE (org_id IS NULL OR org_id = ",
     );
-    query.push_bind(org).push(" OR org_id IS NULL) AND user_id = ").push_bind(person);
+    query.push_bind(org).push(" AND created_at >= ");
+    query.push("(SELECT m.created_at FROM app.memberships m WHERE m.org_id = ").push_bind(org);
+    query.push(" AND m.user_id = ").push_bind(person).push(")) AND user_id = ").push_bind(person);
     let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.text()).collect();
     query.push(" AND kind = ANY(").push_bind(known).push(")");
     if unread {
@@ -125,7 +129,9 @@ pub(crate) async fn unread(conn: &mut PgConnection, org: OrgId, person: UserId) 
     let count: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM (
              SELECT FROM app.notifications
-              WHERE (org_id = $1 OR org_id IS NULL) AND user_id = $2 AND read_at IS NULL AND kind = ANY($3)
+              WHERE (org_id IS NULL OR org_id = $1 AND created_at >=
+                     (SELECT m.created_at FROM app.memberships m WHERE m.org_id = $1 AND m.user_id = $2))
+                AND user_id = $2 AND read_at IS NULL AND kind = ANY($3)
               LIMIT 100) AS unread",
     )
     .bind(org)
