@@ -13,12 +13,14 @@ pub enum Actor {
         /// The person.
         id: UserId,
     },
-    /// A call made with an API key; `user` is the key's maker.
+    /// A call made with an API key, which is its maker's act (KEY-11).
     Api {
         /// The key.
         key: ApiKeyId,
-        /// The person the key belongs to, when it belongs to one.
+        /// Who made the key, while they have an account.
         user: Option<UserId>,
+        /// The person whom the key acts for; `None` for a key of a team or an organization.
+        subject: Option<UserId>,
     },
     /// The platform itself.
     System,

@@ -103,7 +103,7 @@ impl Caller {
     #[must_use]
     pub fn actor(&self) -> Actor {
         match (&self.via, self.user) {
-            (Via::ApiKey { id, maker, .. }, _) => Actor::Api { key: *id, user: *maker },
+            (Via::ApiKey { id, maker, .. }, subject) => Actor::Api { key: *id, user: *maker, subject },
             (Via::Session(_) | Via::Earlier, Some(id)) => Actor::User { id },
             (Via::Session(_) | Via::Earlier, None) => Actor::System,
         }

@@ -42,7 +42,7 @@ impl Reach {
     #[must_use]
     pub fn payer(&self) -> Actor {
         match (self.api_key, self.user) {
-            (Some(key), user) => Actor::Api { key, user },
+            (Some(key), user) => Actor::Api { key, user, subject: user },
             (None, Some(id)) => Actor::User { id },
             (None, None) => Actor::System,
         }

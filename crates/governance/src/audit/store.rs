@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::{PgConnection, Row, ValueRef};
 use tale_core::Actor;
-use tale_core::ids::{AuditId, OrgId};
+use tale_core::ids::{ApiKeyId, AuditId, OrgId, UserId};
 use uuid::Uuid;
 
 use super::chain::{self, Hash, Keeping, Record, Salt, Subject};
@@ -25,9 +25,9 @@ pub(super) async fn insert(
     outcome: Outcome<'_>,
 ) -> Result<(), sqlx::Error> {
     debug_assert!(super::CATEGORIES.contains(&entry.category), "`{}` is no category", entry.category);
-    let key = match &entry.actor {
-        Actor::Api { key, .. } => Some(*key),
-        Actor::User { .. } | Actor::System => None,
+    let (key, details) = match &entry.actor {
+        Actor::Api { key, subject, .. } => (Some(*key), Cow::Owned(attributed(&entry.details, *key, *subject))),
+        Actor::User { .. } | Actor::System => (None, Cow::Borrowed(&entry.details)),
     };
     let (status, [email, email_hash, network, network_hash]) = match outcome {
         Outcome::Done => ("success", [None; 4]),
@@ -56,7 +56,7 @@ pub(super) async fn insert(
     .bind(entry.category)
     .bind(entry.resource_type)
     .bind(&entry.resource_id)
-    .bind(&entry.details)
+    .bind(details.as_ref())
     .bind(entry.at)
     .bind(status)
     .bind(email)
@@ -66,6 +66,20 @@ pub(super) async fn insert(
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// The details of an act with a key: also whom the key acts for, because the actor of the entry is its maker (KEY-11).
+fn attributed(details: &Value, key: ApiKeyId, subject: Option<UserId>) -> Value {
+    let mut details = details.clone();
+    if let Value::Object(fields) = &mut details {
+        let original = match subject {
+            Some(person) => json!({ "type": "user", "id": person }),
+            None => json!({ "type": "api", "id": key }),
+        };
+        let attribution = json!({ "apiKeyId": key, "subjectUserId": subject, "originalActor": original });
+        fields.insert("keyAttribution".to_owned(), attribution);
+    }
+    details
 }
 
 /// The columns of an entry that are sealed, for [`record_of`].

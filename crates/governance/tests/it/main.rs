@@ -7,7 +7,7 @@ mod chain;
 mod policies;
 
 use chrono::Utc;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::Connection;
 use tale_core::Actor;
 use tale_core::ids::{ApiKeyId, OrgId, UserId};
@@ -41,12 +41,20 @@ async fn an_entry_commits_or_vanishes_with_the_act() {
 }
 
 #[tokio::test]
-async fn an_act_with_a_key_names_the_key_and_its_person() {
+async fn an_act_with_a_key_names_the_key_its_maker_and_whom_it_acts_for() {
     let db = TestDb::new().await;
-    let (key, user) = (ApiKeyId::new(), UserId::new());
+    let (key, maker, member) = (ApiKeyId::new(), UserId::new(), UserId::new());
     let mut conn = db.app.acquire().await.unwrap();
-    record(&mut conn, &entry(Actor::Api { key, user: Some(user) })).await.unwrap();
-    let row: (ApiKeyId, UserId) =
-        sqlx::query_as("SELECT actor_key_id, actor_user_id FROM app.audit_entries").fetch_one(&db.app).await.unwrap();
-    assert_eq!(row, (key, user));
+    for subject in [Some(member), None] {
+        record(&mut conn, &entry(Actor::Api { key, user: Some(maker), subject })).await.unwrap();
+    }
+    let rows: Vec<(ApiKeyId, UserId, Value)> =
+        sqlx::query_as("SELECT actor_key_id, actor_user_id, details FROM app.audit_entries ORDER BY id")
+            .fetch_all(&db.app)
+            .await
+            .unwrap();
+    let about = |subject: Value, original: Value| json!({ "title": "Plan", "keyAttribution": { "apiKeyId": key, "subjectUserId": subject, "originalActor": original } });
+    assert_eq!(rows[0], (key, maker, about(json!(member), json!({ "type": "user", "id": member }))));
+    // A key of a team or an organization acts for nobody.
+    assert_eq!(rows[1], (key, maker, about(Value::Null, json!({ "type": "api", "id": key }))));
 }

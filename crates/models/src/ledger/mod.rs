@@ -113,7 +113,7 @@ impl Charge {
     pub(crate) fn of(org: OrgId, payer: &Actor, source: &str, provider: &str, model: &str) -> Self {
         let (person, api_key) = match payer {
             Actor::User { id } => (Some(*id), None),
-            Actor::Api { key, user } => (*user, Some(*key)),
+            Actor::Api { key, subject, .. } => (*subject, Some(*key)),
             Actor::System => (None, None),
         };
         let [source, provider, model] = [source, provider, model].map(Arc::from);
