@@ -9,6 +9,7 @@ use tale_blobs::BlobKey;
 use tale_core::ids::{FileId, OrgId};
 use tale_core::{Actor, Problem};
 use tale_jobs::{Job, JobError, Lease};
+use tale_orgfiles::ConfigError;
 
 use crate::Knowledge;
 use crate::changes::{self, Act};
@@ -61,6 +62,8 @@ enum PurgeError {
     Bytes(#[source] tale_blobs::BlobError),
     #[error("the row could not be removed")]
     Row(#[source] sqlx::Error),
+    #[error("the configuration files could not be removed")]
+    Files(#[source] ConfigError),
 }
 
 impl Knowledge {
@@ -99,10 +102,20 @@ impl Knowledge {
         }
         let mut conn = self.app().acquire().await?;
         transcripts::forget_orphans(&mut conn, now - UNATTACHED_KEEPS, PER_RUN).await?;
-        for org in organizations::remove_deleted(&mut conn).await? {
-            tracing::info!(event = "organization.removed", org.id = %org, "the last data of a deleted organization is gone");
-        }
+        let empty = organizations::empty(&mut conn).await?;
         drop(conn);
+        for (org, slug) in empty {
+            match self.remove_organization(org, &slug).await {
+                Ok(true) => {
+                    tracing::info!(event = "organization.removed", org.id = %org, "the last data of a deleted organization is gone");
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    swept.kept += 1;
+                    tracing::warn!(org.id = %org, error = %crate::indexing::chain(&error), "a deleted organization could not be removed yet");
+                }
+            }
+        }
         self.clear_temp_dir().await;
         if swept != Swept::default() {
             tracing::info!(documents = swept.documents, uploads = swept.uploads, kept = swept.kept, "swept the trash");
@@ -159,6 +172,19 @@ impl Knowledge {
         self.remove_content(org, file, key).await?;
         let mut conn = self.app().acquire().await.map_err(PurgeError::Row)?;
         files::remove(&mut conn, org, file).await.map_err(PurgeError::Row)
+    }
+
+    /// Removes the rest of an organization: its configuration files, then its rows. Its short name is nobody else's as
+    /// long as its row is there, so the folder is its own; a sweep that ends in between is done again by the next.
+    async fn remove_organization(&self, org: OrgId, slug: &str) -> Result<bool, PurgeError> {
+        let mut tx = self.app().begin().await.map_err(PurgeError::Row)?;
+        if !organizations::hold_empty(&mut tx, org).await.map_err(PurgeError::Row)? {
+            return Ok(false);
+        }
+        self.corpora().remove_files(slug).await.map_err(PurgeError::Files)?;
+        organizations::remove(&mut tx, org).await.map_err(PurgeError::Row)?;
+        tx.commit().await.map_err(PurgeError::Row)?;
+        Ok(true)
     }
 
     async fn remove_content(&self, org: OrgId, file: FileId, key: &str) -> Result<(), PurgeError> {

@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -270,6 +270,34 @@ impl ConfigStore {
         blocking(move || match std::fs::remove_file(&path) {
             Err(error) if !is_absent(&path, &error) => Err(ConfigError::Io { path, what: "written", source: error }),
             _ => Ok(()),
+        })
+        .await
+    }
+
+    /// Removes every file of an organization that is gone, whoever wrote it. One that has none is fine, and so is one that
+    /// was half removed. What links in the folder lead to stays.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] for what is no name of an organization's folder, [`ConfigError::Io`] when something stays.
+    pub async fn remove_organization(&self, slug: &str) -> Result<(), ConfigError> {
+        let path = self.folder(Scope::Organization(slug));
+        let mut parts = Path::new(slug).components();
+        let plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == slug);
+        if !plain || slug == DEPLOYMENT || slug.starts_with('.') {
+            return Err(ConfigError::Invalid { path, reason: "it is no folder of an organization".to_owned() });
+        }
+        blocking(move || {
+            let removed = match path.symlink_metadata() {
+                Ok(found) if found.is_dir() => std::fs::remove_dir_all(&path),
+                Ok(_) => std::fs::remove_file(&path),
+                Err(error) => Err(error),
+            };
+            match removed {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    Err(ConfigError::Io { path, what: "written", source })
+                }
+                _ => Ok(()),
+            }
         })
         .await
     }

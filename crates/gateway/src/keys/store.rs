@@ -58,8 +58,10 @@ pub(super) async fn by_digest(
     now: DateTime<Utc>,
 ) -> sqlx::Result<Option<(Uuid, OrgId, Json<Vec<ModelReference>>)>> {
     sqlx::query_as(
-        "SELECT k.id, k.org_id, k.models FROM app.gateway_keys k JOIN app.usage_allowances a ON a.org_id = k.org_id AND a.id = k.id \
-         WHERE k.secret_sha256 = $1 AND a.ended_at IS NULL AND a.expires_at > $2",
+        "SELECT k.id, k.org_id, k.models FROM app.gateway_keys k \
+         JOIN app.usage_allowances a ON a.org_id = k.org_id AND a.id = k.id \
+         JOIN app.organizations o ON o.id = k.org_id \
+         WHERE k.secret_sha256 = $1 AND a.ended_at IS NULL AND a.expires_at > $2 AND o.deleted_at IS NULL",
     )
     .bind(digest.as_slice())
     .bind(now)

@@ -128,6 +128,10 @@ async fn delete(
 ) -> Result<StatusCode, HttpProblem> {
     let caller = caller_in(&app, &principal, &id, Capability::OrganizationOwn).await?;
     app.identity.delete_organization(&caller, &body.read()?.name).await?;
+    // Its gateway keys end with it. The sweep does the same within a minute, should this process end here.
+    if let Err(error) = app.models.ledger().sweep_allowances().await {
+        tracing::warn!(org.id = %caller.org, %error, "gateway keys of a deleted organization could not be ended yet");
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -29,7 +29,7 @@ use tale_core::ids::OrgId;
 use tale_core::net::{HostPolicy, judge_host};
 use tale_core::{Code, Problem};
 use tale_db::foreign::{Foreign, ForeignConfig, ForeignError, identity_of};
-use tale_orgfiles::{ConfigStore, Remembered, Scope};
+use tale_orgfiles::{ConfigError, ConfigStore, Remembered, Scope};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
@@ -138,6 +138,17 @@ impl Corpora {
             Ok(None) => Ok(self.deployment()),
             Ok(Some(config)) => own.open(&config, &slug).await.map(|foreign| CorpusPool(Kind::Own(foreign))),
             Err(error) => Err(misconfigured("settings").because(error)),
+        }
+    }
+
+    /// Removes the configuration files of an organization that is gone, by its short name.
+    ///
+    /// # Errors
+    /// When something stays.
+    pub(crate) async fn remove_files(&self, slug: &str) -> Result<(), ConfigError> {
+        match &self.0.own {
+            Some(own) => own.parts.files.remove_organization(slug).await,
+            None => Ok(()),
         }
     }
 

@@ -31,18 +31,34 @@ pub(crate) async fn doom_deleted(conn: &mut PgConnection) -> Result<(), sqlx::Er
     .map(drop)
 }
 
-/// Removes organizations that were deleted and hold neither documents nor files nor sandboxes any more, with all other
-/// rows of theirs; returns which. Looks across organizations.
-pub(crate) async fn remove_deleted(conn: &mut PgConnection) -> Result<Vec<OrgId>, sqlx::Error> {
-    sqlx::query_scalar(
-        "DELETE FROM app.organizations o
-          WHERE o.deleted_at IS NOT NULL
+/// Whether organization `o` was deleted and holds neither documents nor files nor sandboxes any more.
+macro_rules! empty {
+    () => {
+        "o.deleted_at IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM app.documents d WHERE d.org_id = o.id)
             AND NOT EXISTS (SELECT 1 FROM app.files f WHERE f.org_id = o.id)
             AND NOT EXISTS (SELECT 1 FROM app.sandbox_sessions s WHERE s.org_id = o.id)
-            AND NOT EXISTS (SELECT 1 FROM app.sandbox_days s WHERE s.org_id = o.id)
-         RETURNING o.id",
-    )
-    .fetch_all(conn)
-    .await
+            AND NOT EXISTS (SELECT 1 FROM app.sandbox_days s WHERE s.org_id = o.id)"
+    };
+}
+
+/// The organizations of which nothing is left but rows and files, with their short names. Looks across organizations.
+pub(crate) async fn empty(conn: &mut PgConnection) -> Result<Vec<(OrgId, String)>, sqlx::Error> {
+    sqlx::query_as(concat!("SELECT o.id, o.slug FROM app.organizations o WHERE ", empty!())).fetch_all(conn).await
+}
+
+/// Holds such an organization until the transaction ends, so that nobody writes files of it; `false`: it is none (any
+/// more).
+pub(crate) async fn hold_empty(conn: &mut PgConnection, org: OrgId) -> Result<bool, sqlx::Error> {
+    let held =
+        sqlx::query(concat!("SELECT o.id FROM app.organizations o WHERE o.id = $1 AND ", empty!(), " FOR UPDATE"))
+            .bind(org)
+            .execute(conn)
+            .await?;
+    Ok(held.rows_affected() == 1)
+}
+
+/// Removes an organization with all other rows of its.
+pub(crate) async fn remove(conn: &mut PgConnection, org: OrgId) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM app.organizations WHERE id = $1").bind(org).execute(conn).await.map(drop)
 }

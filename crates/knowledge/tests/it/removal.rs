@@ -148,3 +148,60 @@ async fn a_deleted_organization_leaves_nothing_behind() {
     assert_eq!([world.kept(keys[0].0).await, world.kept(keys[0].1).await], [0, 0]);
     assert!(world.kept(keys[1].0).await > 0, "the other organization keeps what it has");
 }
+
+#[tokio::test]
+async fn a_deleted_organizations_configuration_goes_last_and_nobody_elses_does() {
+    let world = world().await;
+    let (owner, other) = (world.person("acme", Role::Owner).await, world.person("acme-two", Role::Owner).await);
+    let config = world.folder.path().join("config");
+    let write = |path: &str| {
+        let path = config.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "{}").unwrap();
+    };
+    for path in [
+        "default/deployment.yml",
+        "acme/governance/login-policy.yml",
+        "acme/providers/.history/local/1.yml",
+        "acme/notes by hand.txt",
+        "acme-two/governance/login-policy.yml",
+        "acme.old/kept.yml",
+    ] {
+        write(path);
+    }
+    std::os::unix::fs::symlink(config.join("acme-two"), config.join("acme/friends")).unwrap();
+    world.document(&owner, "a.txt", long_text(3)).await;
+    sqlx::query("UPDATE app.organizations SET deleted_at = now() WHERE id = $1")
+        .bind(owner.org)
+        .execute(&world.db.app)
+        .await
+        .unwrap();
+
+    // A sweep that ends between the files and the rows is done again, whatever it left of the files.
+    let stop = "CREATE FUNCTION app.stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'stopped'; END $$";
+    sqlx::query(stop).execute(&world.db.app).await.unwrap();
+    sqlx::query("CREATE TRIGGER stop BEFORE DELETE ON app.organizations FOR EACH ROW EXECUTE FUNCTION app.stop()")
+        .execute(&world.db.app)
+        .await
+        .unwrap();
+    assert_eq!(world.knowledge.sweep().await.unwrap().kept, 1);
+    let there = async || {
+        let ids: Vec<OrgId> =
+            sqlx::query_scalar("SELECT id FROM app.organizations").fetch_all(&world.db.app).await.unwrap();
+        ids.contains(&owner.org)
+    };
+    assert!(there().await && !config.join("acme").exists());
+    write("acme/half/removed.yml");
+    sqlx::query("DROP TRIGGER stop ON app.organizations").execute(&world.db.app).await.unwrap();
+    assert_eq!(world.knowledge.sweep().await.unwrap().kept, 0);
+    assert!(!there().await && !config.join("acme").exists());
+    for kept in ["default/deployment.yml", "acme-two/governance/login-policy.yml", "acme.old/kept.yml"] {
+        assert!(config.join(kept).is_file(), "{kept}");
+    }
+    // Whoever takes the name next begins with nothing, and a sweep does not touch it.
+    let next = world.person("acme", Role::Owner).await;
+    write("acme/governance/login-policy.yml");
+    world.knowledge.sweep().await.unwrap();
+    assert!(config.join("acme/governance/login-policy.yml").is_file() && next.org != owner.org);
+    let _ = other;
+}

@@ -247,7 +247,7 @@ impl Ledger {
         store::allowances::state(&self.inner.pool, allowance).await
     }
 
-    /// Ends what has expired, and forgets what was settled [`KEPT_FOR`] ago.
+    /// Ends what has expired or belongs to a deleted organization, and forgets what was settled [`KEPT_FOR`] ago.
     ///
     /// # Errors
     /// When the database cannot be reached.
@@ -262,7 +262,7 @@ impl Ledger {
             tracing::info!(
                 event = "usage.allowances_expired",
                 allowances = expired.len(),
-                "ended allowances that had expired"
+                "ended allowances that had expired or whose organization is gone"
             );
         }
         while store::allowances::forget(&self.inner.pool, now - KEPT_FOR, AT_ONCE).await? > 0 {}

@@ -174,3 +174,29 @@ async fn a_call_alone_gets_what_is_left_and_is_paid_though_the_database_lost_its
     kit.clock.advance(std::time::Duration::from_secs(3_600));
     assert!(matches!(ledger.draw(&draw, call(1)).await, Err(DrawError::Ended)));
 }
+
+#[tokio::test]
+async fn what_a_deleted_organization_set_aside_ends_everywhere_and_nobody_elses_does() {
+    let kit = Kit::new().await;
+    let free = Arc::new(BudgetRules::default());
+    let (one, other) = (kit.ledger(&free), kit.ledger(&free));
+    let draw = set_aside(&kit, &one, dollar()).await.unwrap();
+    let running = one.draw(&draw, call(1_000)).await.unwrap();
+    other.sweep_allowances().await.unwrap();
+    drop(other.draw(&draw, call(1_000)).await.unwrap());
+    sqlx::query("UPDATE app.organizations SET deleted_at = $2 WHERE id = $1")
+        .bind(kit.org)
+        .bind(kit.clock.now())
+        .execute(&kit.db.app)
+        .await
+        .unwrap();
+    other.sweep_allowances().await.unwrap();
+    for ledger in [&one, &other] {
+        assert!(matches!(ledger.draw(&draw, call(1)).await, Err(DrawError::Ended)));
+    }
+    // What ran is booked as ever, and doing it again changes nothing.
+    one.settle(running, used(500)).await;
+    other.sweep_allowances().await.unwrap();
+    let state = one.allowance(draw.allowance).await.unwrap().unwrap();
+    assert_eq!((state.spent_requests, state.is_open(kit.clock.now())), (1, false));
+}

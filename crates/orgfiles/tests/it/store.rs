@@ -183,3 +183,28 @@ fn a_key_that_cannot_be_used_is_told_by_its_line_and_never_shown() {
     std::fs::write(file.path(), "# nothing\n").unwrap();
     assert!(AgeKeys::load(None, Some(file.path())).is_err());
 }
+
+#[tokio::test]
+async fn an_organization_that_goes_takes_its_own_folder_along_and_nothing_else() {
+    let place = tempfile::tempdir().unwrap();
+    let store = ConfigStore::new(place.path(), AgeKeys::default());
+    for scope in [ACME, Scope::Organization("acme-two"), Scope::Deployment] {
+        store.write(scope, FILE, &settings("a")).await.unwrap();
+    }
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("kept"), "").unwrap();
+    std::os::unix::fs::symlink(outside.path(), place.path().join("acme/elsewhere")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), place.path().join("linked")).unwrap();
+    for name in ["acme", "acme", "never-there", "linked"] {
+        store.remove_organization(name).await.unwrap();
+        assert!(place.path().join(name).symlink_metadata().is_err(), "{name}");
+    }
+    assert!(outside.path().join("kept").is_file(), "what links lead to stays");
+    for name in ["", ".", "..", "default", ".hidden", "acme-two/object-storage", "../acme-two", "/", "acme-two/"] {
+        let refused = store.remove_organization(name).await;
+        assert!(matches!(refused, Err(ConfigError::Invalid { .. })), "{name}: {refused:?}");
+    }
+    for scope in [Scope::Organization("acme-two"), Scope::Deployment] {
+        assert_eq!(store.read(scope, FILE).await.unwrap(), Some(settings("a")));
+    }
+}

@@ -116,10 +116,13 @@ pub(crate) async fn state(db: impl PgExecutor<'_>, allowance: Allowance) -> sqlx
     .await
 }
 
-/// Allowances of every organization that have expired and are open all the same.
+/// Allowances of every organization that have expired, or whose organization was deleted, and that are open all the same.
 pub(crate) async fn expired(db: impl PgExecutor<'_>, now: DateTime<Utc>, most: i64) -> sqlx::Result<Vec<Allowance>> {
     let found: Vec<(OrgId, Uuid)> = sqlx::query_as(
-        "SELECT org_id, id FROM app.usage_allowances WHERE ended_at IS NULL AND expires_at <= $1 ORDER BY expires_at LIMIT $2",
+        "(SELECT org_id, id FROM app.usage_allowances WHERE ended_at IS NULL AND expires_at <= $1 ORDER BY expires_at LIMIT $2) \
+         UNION \
+         (SELECT a.org_id, a.id FROM app.organizations o JOIN app.usage_allowances a ON a.org_id = o.id \
+           WHERE o.deleted_at IS NOT NULL AND a.ended_at IS NULL LIMIT $2)",
     )
     .bind(now)
     .bind(most)
