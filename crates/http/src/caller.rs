@@ -8,7 +8,7 @@ use tale_core::{Code, Problem};
 use tale_env::SiteSettings;
 pub use tale_identity::ClientAddress;
 use tale_identity::api_keys::KeyHolder;
-use tale_identity::{Caller, SessionPrincipal, TrustedProxies};
+use tale_identity::{Caller, Hops, SessionPrincipal, TrustedProxies};
 use url::Url;
 
 use crate::origin::{peer, request_origin};
@@ -220,14 +220,18 @@ impl FromRequestParts<App> for ClientAddress {
 /// The client's address: the TCP peer, or the client behind it when the peer is a proxy of ours.
 #[must_use]
 pub fn client_address(parts: &Parts) -> ClientAddress {
+    match hops(parts) {
+        Some(hops) => hops.client(&TrustedProxies::default()),
+        None => ClientAddress::resolve(peer(&parts.extensions), None, &TrustedProxies::default()),
+    }
+}
+
+/// The way of a request that came through a proxy.
+pub(crate) fn hops(parts: &Parts) -> Option<Hops> {
     let lines: Vec<&str> =
         parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).collect();
     let list = lines.join(",");
-    ClientAddress::resolve(
-        peer(&parts.extensions),
-        Some(list.as_str()).filter(|list| !list.is_empty()),
-        &TrustedProxies::default(),
-    )
+    (!list.is_empty()).then(|| Hops { peer: peer(&parts.extensions), forwarded_for: list })
 }
 
 #[cfg(test)]

@@ -47,6 +47,23 @@ impl ClientAddress {
     }
 }
 
+/// The way of a request: the other end of its connection, and the hops before that as `X-Forwarded-For` tells them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hops {
+    /// The TCP peer.
+    pub peer: IpAddr,
+    /// The header, as it came.
+    pub forwarded_for: String,
+}
+
+impl Hops {
+    /// The client behind the hops that are trusted.
+    #[must_use]
+    pub fn client(&self, trusted: &TrustedProxies) -> ClientAddress {
+        ClientAddress::resolve(self.peer, Some(&self.forwarded_for), trusted)
+    }
+}
+
 /// An address, also with a port or in brackets, as proxies write it.
 fn parse_hop(entry: &str) -> Option<IpAddr> {
     let bare = entry.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(entry, |(inside, _)| inside);

@@ -11,7 +11,8 @@ use tale_core::ids::{OrgId, UserId};
 use tale_governance::policies::{Key, LoginRules, PasswordRules};
 
 use crate::lockout::LoginPolicy;
-use crate::service::Identity;
+use crate::network::TrustedProxies;
+use crate::service::{Device, Identity};
 use crate::store;
 
 fn read<P: DeserializeOwned>(stored: Option<Value>) -> Option<P> {
@@ -41,6 +42,24 @@ impl Identity {
         Ok(read(stored).unwrap_or(self.0.config.password_policy))
     }
 
+    /// The device as the organizations of whoever an address belongs to see it: behind the proxies that all of them
+    /// trust (LCK-7). Without an account, and without a proxy, it stays what it is.
+    pub(crate) async fn placed(
+        &self,
+        conn: &mut PgConnection,
+        email: &str,
+        device: &Device,
+    ) -> Result<Device, Problem> {
+        let Some(hops) = &device.hops else { return Ok(device.clone()) };
+        let stored = store::policies::of_address(conn, email, Key::LoginPolicy.text()).await?;
+        if stored.iter().all(Option::is_none) {
+            return Ok(device.clone());
+        }
+        let Some(rules) = strictest(stored, &LoginRules::default(), LoginRules::and) else { return Ok(device.clone()) };
+        let trusted = TrustedProxies::parse(&rules.trusted_proxies).unwrap_or_default();
+        Ok(Device { client: hops.client(&trusted), ..device.clone() })
+    }
+
     /// How wrong passwords for an address are slowed down. One without an account is treated as the deployment says.
     pub(crate) async fn login_rules(&self, conn: &mut PgConnection, email: &str) -> Result<LoginPolicy, Problem> {
         let default = &self.0.config.login_policy;
@@ -52,6 +71,7 @@ impl Identity {
                 .iter()
                 .map(|block| u64::try_from(block.as_millis()).unwrap_or(u64::MAX))
                 .collect(),
+            ..LoginRules::default()
         };
         let stored = store::policies::of_address(conn, email, Key::LoginPolicy.text()).await?;
         let Some(rules) = strictest(stored, &rules, LoginRules::and) else { return Ok(default.clone()) };

@@ -14,7 +14,7 @@ use tale_notices::Notices;
 
 use crate::config::IdentityConfig;
 use crate::fields::normalize_email;
-use crate::network::ClientAddress;
+use crate::network::{ClientAddress, Hops};
 use crate::password::{HashingError, PasswordHasher};
 use crate::session_copy::Copies;
 use crate::sso::Providers;
@@ -67,6 +67,8 @@ pub struct Device {
     pub user_agent: Option<String>,
     /// Whether the request was made on this machine, where setup needs no token.
     pub local: bool,
+    /// The way of the request, when it came through a proxy.
+    pub hops: Option<Hops>,
 }
 
 impl Device {
@@ -76,7 +78,13 @@ impl Device {
         let user_agent = user_agent
             .map(|text| text.chars().filter(|c| !c.is_control()).take(400).collect::<String>())
             .filter(|text| !text.trim().is_empty());
-        Self { client, user_agent, local: client.is_loopback() }
+        Self { client, user_agent, local: client.is_loopback(), hops: None }
+    }
+
+    /// The same with the way of the request, which organizations may read otherwise than the deployment does (LCK-7).
+    #[must_use]
+    pub fn by(self, hops: Option<Hops>) -> Self {
+        Self { hops, ..self }
     }
 
     /// Marks a request that comes from this machine but not from a page of this machine, such as

@@ -84,9 +84,10 @@ impl Identity {
     pub async fn sign_in(&self, credentials: &Credentials, device: &Device) -> Result<Entry, Problem> {
         let place = self.0.hasher.line_up()?;
         let email = normalize_email(&credentials.email);
-        let account = {
+        let (account, device) = {
             let mut conn = self.0.db.acquire().await?;
-            store::accounts::by_email(&mut conn, &email).await?
+            let account = store::accounts::by_email(&mut conn, &email).await?;
+            (account, &self.placed(&mut conn, &email, device).await?)
         };
         let stored = account.as_ref().and_then(|account| account.password_hash.as_deref());
         let (attempt, verdict) = self.attempt(place, &email, &credentials.password, stored, device).await?;

@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 use super::organizations::OrganizationSummary;
 use super::second_factor::waiting_cookie;
 use crate::body::Body;
-use crate::caller::{Signed, check_origin, client_address, session_cookie_name};
+use crate::caller::{Signed, check_origin, client_address, hops, session_cookie_name};
 use crate::origin::RequestOrigin;
 use crate::problem::HttpProblem;
 use crate::session_copy;
@@ -148,7 +148,7 @@ impl FromRequestParts<App> for Visitor {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
         check_origin(&app.site, parts)?;
         let user_agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
-        let device = Device::new(client_address(parts), user_agent);
+        let device = Device::new(client_address(parts), user_agent).by(hops(parts));
         Ok(Self(if from_this_machine(parts) { device } else { device.not_local() }))
     }
 }

@@ -53,6 +53,8 @@ export interface LoginPolicy {
 	maxAttemptsBeforeLockout: number;
 	/** Milliseconds. */
 	backoffSchedule: number[];
+	/** Hops before this Tale whose word about the client's address is believed. */
+	trustedProxies: string[];
 }
 
 export interface PasswordPolicy {
