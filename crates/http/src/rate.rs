@@ -39,6 +39,12 @@ impl<K: Eq + Hash> Lane<K> {
         Self { per_ms: f64::from(per_minute) / 60_000.0, burst: f64::from(burst), clock, buckets: Mutex::default() }
     }
 
+    /// The same by the hour.
+    pub fn hourly(per_hour: u32, clock: SharedClock) -> Self {
+        let per_ms = f64::from(per_hour) / 3_600_000.0;
+        Self { per_ms, burst: f64::from(per_hour), clock, buckets: Mutex::default() }
+    }
+
     /// Whether `holder` has a token left, without taking it.
     ///
     /// # Errors
@@ -75,7 +81,7 @@ impl<K: Eq + Hash> Lane<K> {
     }
 
     fn refusal(&self, tokens: f64) -> Problem {
-        // At most a few seconds for every lane above; the cast cannot lose anything.
+        // At most minutes for every lane below; the cast cannot lose anything.
         let wait_ms = ((1.0 - tokens) / self.per_ms).ceil() as u64;
         Problem::new(Code::RateLimited, format!("Too many requests — retry after {wait_ms} ms"))
             .retry_after(Duration::from_millis(wait_ms))
@@ -121,6 +127,8 @@ pub struct Limits {
     pub reindex: Lane<Uuid>,
     /// Checks and exports of the audit log, per person.
     pub audit_scans: Lane<Uuid>,
+    /// Questions whether an address has an account, per person (MEM-2).
+    pub account_lookups: Lane<Uuid>,
     /// Failed key authentication, per source network.
     pub failed_keys: Lane<String>,
     /// Refused keys of reverse proxies, per source network.
@@ -142,6 +150,7 @@ impl Limits {
             starting_work: Lane::new(20, 40, clock.clone()),
             reindex: Lane::new(10, 10, clock.clone()),
             audit_scans: Lane::new(60, 60, clock.clone()),
+            account_lookups: Lane::hourly(30, clock.clone()),
             failed_keys: Lane::new(20, 40, clock.clone()),
             directories: Lane::new(3_000, 600, clock.clone()),
             failed_hand_offs: Lane::new(20, 40, clock.clone()),

@@ -69,6 +69,15 @@ pub struct Added {
     pub created: bool,
 }
 
+/// What there is of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LookedUp {
+    /// Whether it has an account on this Tale.
+    pub account: bool,
+    /// Whether that belongs to the organization.
+    pub member: bool,
+}
+
 /// What changes about a member; absent fields stay.
 #[derive(Clone, Default)]
 pub struct MemberChange {
@@ -126,6 +135,26 @@ impl Identity {
         caller.require(Capability::MembersManage)?;
         let mut conn = self.0.db.acquire().await?;
         Ok(store::members::list(&mut conn, caller.org).await?.into_iter().map(Member::from).collect())
+    }
+
+    /// Whether an address has an account (MEM-2). It tells of people of other organizations, so the question is written
+    /// down; whoever asks is to be held to a rate.
+    ///
+    /// # Errors
+    /// `ORG_FORBIDDEN` without the right, `INVALID_BODY` for what is no address.
+    pub async fn look_up_account(&self, caller: &Caller, email: &str) -> Result<LookedUp, Problem> {
+        caller.require(Capability::MembersManage)?;
+        let email = fields::email(email)?;
+        let mut tx = self.begin().await?;
+        let account = store::accounts::by_email(&mut tx, &email).await?;
+        let member = match &account {
+            Some(account) => store::members::get(&mut tx, caller.org, account.id).await?.is_some(),
+            None => false,
+        };
+        let change = Change::members("member.looked_up").named(&email).with("account", account.is_some());
+        trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
+        tx.commit().await?;
+        Ok(LookedUp { account: account.is_some(), member })
     }
 
     /// Adds a member, with a new account when the address has none (MEM-1).

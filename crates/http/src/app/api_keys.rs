@@ -3,10 +3,11 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 use tale_core::ids::ApiKeyId;
 use tale_core::{Code, Problem};
-use tale_identity::api_keys::{BelongsTo, CreatedKey};
+use tale_identity::api_keys::{BelongsTo, CreatedKey, Expiry};
 use tale_identity::keys::KeyKind;
 use tale_identity::{Capability, Role};
 use utoipa::ToSchema;
@@ -87,10 +88,13 @@ struct ApiKeys {
 struct CreateApiKeyRequest {
     /// 1 to 100 characters.
     name: String,
-    /// 1 to 366 days, or `null` for a key that never ends.
-    #[serde(deserialize_with = "Option::deserialize")]
-    #[schema(required)]
-    expires_in_days: Option<i64>,
+    /// 1 to 366 days, or `null` for a key that never ends. Needed unless `expiresAt` is given.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<i64>)]
+    expires_in_days: Option<Option<i64>>,
+    /// When the key ends, in epoch milliseconds: from now on, and at most a year ahead.
+    #[schema(nullable = false)]
+    expires_at: Option<i64>,
     /// To whom it belongs; absent = to whoever makes it.
     #[serde(default)]
     kind: Kind,
@@ -105,7 +109,24 @@ struct CreateApiKeyRequest {
     role: Option<Role>,
 }
 
+/// A field that is there, `null` or not.
+fn given<'de, D: serde::Deserializer<'de>>(field: D) -> Result<Option<Option<i64>>, D::Error> {
+    Option::deserialize(field).map(Some)
+}
+
 impl CreateApiKeyRequest {
+    /// When the key ends: one of the two ways to say it.
+    fn expiry(&self) -> Result<Expiry, Problem> {
+        match (self.expires_in_days, self.expires_at) {
+            (Some(days), None) => Ok(days.into()),
+            (None, Some(at)) => DateTime::from_timestamp_millis(at)
+                .map(Expiry::At)
+                .ok_or_else(|| Problem::invalid_field("expiresAt", "must be a time in epoch milliseconds")),
+            (None, None) => Err(Problem::invalid_field("expiresInDays", "is required; null is never")),
+            (Some(_), Some(_)) => Err(Problem::invalid_field("expiresAt", "cannot stand beside `expiresInDays`")),
+        }
+    }
+
     /// To whom the key belongs: what the kind needs is there, and nothing else.
     fn belongs(&self) -> Result<BelongsTo, Problem> {
         let given =
@@ -221,7 +242,7 @@ async fn create(
 ) -> Result<(StatusCode, Json<CreatedApiKey>), HttpProblem> {
     caller.require(Capability::ApiKeysOwn)?;
     let form = body.read()?;
-    let made = app.identity.create_key(&caller, form.belongs()?, &form.name, form.expires_in_days).await?;
+    let made = app.identity.create_key(&caller, form.belongs()?, &form.name, form.expiry()?).await?;
     Ok((StatusCode::CREATED, Json(made.into())))
 }
 

@@ -7,14 +7,16 @@ use serde::{Deserialize, Serialize};
 use tale_core::ids::UserId;
 use tale_core::{Code, Problem};
 use tale_identity::{Capability, members};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::body::Body;
 use crate::caller;
 use crate::problem::HttpProblem;
+use crate::query::Query;
 use crate::state::App;
+use crate::v1::holder;
 
 /// What a person may be in an organization.
 #[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
@@ -122,6 +124,24 @@ struct AddedMember {
     created: bool,
 }
 
+/// Whose account is asked for.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct LookUpQuery {
+    /// The address.
+    email: String,
+}
+
+/// What there is of an address.
+#[derive(Serialize, ToSchema)]
+struct AccountLookUp {
+    /// Whether it has an account.
+    account: bool,
+    /// Whether that is a member already.
+    member: bool,
+}
+
 /// What changes; absent fields stay.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -136,7 +156,11 @@ struct UpdateMemberRequest {
 
 /// The routes of this module.
 pub(crate) fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list, add)).routes(routes!(update, remove)).routes(routes!(transfer_ownership))
+    OpenApiRouter::new()
+        .routes(routes!(list, add))
+        .routes(routes!(look_up))
+        .routes(routes!(update, remove))
+        .routes(routes!(transfer_ownership))
 }
 
 fn target(id: &str) -> Result<UserId, Problem> {
@@ -163,6 +187,21 @@ async fn add(
         members::NewMember { email: form.email, name: form.name, role: form.role.into(), password: form.password };
     let added = app.identity.add_member(&caller, &new).await?;
     Ok((StatusCode::CREATED, Json(AddedMember { id: added.user.to_string(), created: added.created })))
+}
+
+/// Says whether an address has an account on this Tale, so that nobody thinks of a password for one that is there. At
+/// most 30 an hour, each of them an entry of the audit log.
+#[utoipa::path(get, path = "/api/app/members/lookup", tag = "members", params(("orgId" = Option<String>, Query), LookUpQuery), responses((status = 200, body = AccountLookUp)), operation_id = "look_up_account")]
+async fn look_up(
+    State(app): State<App>,
+    caller::Member(caller): caller::Member,
+    query: Result<Query<LookUpQuery>, HttpProblem>,
+) -> Result<Json<AccountLookUp>, HttpProblem> {
+    caller.require(Capability::MembersManage)?;
+    let Query(query) = query?;
+    app.limits.account_lookups.take(holder(&caller))?;
+    let found = app.identity.look_up_account(&caller, &query.email).await?;
+    Ok(Json(AccountLookUp { account: found.account, member: found.member }))
 }
 
 /// Changes a member's role, name or password.

@@ -3,7 +3,7 @@
 
 mod resolve;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Days, Utc};
 use sqlx::PgConnection;
 use tale_core::ids::{ApiKeyId, OrgId, TeamId, UserId};
 use tale_core::{Actor, Code, Problem};
@@ -25,6 +25,8 @@ use crate::trail::{self, Change};
 const MAX_NAME_CHARS: usize = 100;
 /// Longest life of a key, in days: a year, leap day included.
 const MAX_DAYS: i64 = 366;
+/// How far ahead a chosen end may be, in days: the end of the day a year from now, wherever whoever chooses it is.
+const MAX_DAYS_AHEAD: u64 = 367;
 /// Longest time that a key works beside its successor, in hours: a week.
 const MAX_OVERLAP_HOURS: i64 = 7 * 24;
 /// Keys that are listed for rules.
@@ -57,6 +59,38 @@ pub struct KeyView {
     pub maker: Option<String>,
     /// Whether the caller can replace it.
     pub replaceable: bool,
+}
+
+/// When a key ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expiry {
+    /// Never.
+    Never,
+    /// So many days from now, 1 to 366.
+    Days(i64),
+    /// At a time that was chosen: from now on, and at most a year ahead.
+    At(DateTime<Utc>),
+}
+
+impl From<Option<i64>> for Expiry {
+    fn from(days: Option<i64>) -> Self {
+        days.map_or(Self::Never, Self::Days)
+    }
+}
+
+impl Expiry {
+    /// The time, once it is known to be allowed.
+    fn judged(self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, Problem> {
+        match self {
+            Self::Never => Ok(None),
+            Self::Days(days) if (1..=MAX_DAYS).contains(&days) => Ok(Some(now + Days::new(days.unsigned_abs()))),
+            Self::Days(_) => {
+                Err(Problem::invalid_field("expiresInDays", "must be a whole number from 1 to 366, or null for never"))
+            }
+            Self::At(end) if now < end && end <= now + Days::new(MAX_DAYS_AHEAD) => Ok(Some(end)),
+            Self::At(_) => Err(Problem::invalid_field("expiresAt", "must be a time from now on, at most a year ahead")),
+        }
+    }
 }
 
 /// For whom a key is made.
@@ -123,7 +157,7 @@ pub struct CreatedKey {
 }
 
 impl Identity {
-    /// Makes a key. `expires_in_days`: 1 to 366, or `None` for a key that never ends.
+    /// Makes a key.
     ///
     /// # Errors
     /// `API_KEY_CREATE_FORBIDDEN` without the right, for a member who is not below the maker and for a role above the
@@ -133,19 +167,12 @@ impl Identity {
         caller: &Caller,
         belongs: BelongsTo,
         name: &str,
-        expires_in_days: Option<i64>,
+        expiry: impl Into<Expiry>,
     ) -> Result<CreatedKey, Problem> {
         caller.require(belongs.needs())?;
         let user = person(caller)?;
         let name = fields::short_text("name", name, MAX_NAME_CHARS)?;
-        if expires_in_days.is_some_and(|days| !(1..=MAX_DAYS).contains(&days)) {
-            return Err(Problem::invalid_field(
-                "expiresInDays",
-                "must be a whole number from 1 to 366, or null for never",
-            ));
-        }
-        let now = self.now();
-        let expires_at = expires_in_days.map(|days| now + chrono::Duration::days(days));
+        let expires_at = expiry.into().judged(self.now())?;
         let mut tx = self.begin().await?;
         let holder = self.judge_maker(&mut tx, caller, belongs).await?;
         let made = self.insert_key(&mut tx, (caller.org, user), belongs, &name, expires_at).await?;

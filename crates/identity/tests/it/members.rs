@@ -234,3 +234,21 @@ async fn a_change_without_its_audit_entry_does_not_happen() {
     let members = world.identity.members(&owner.caller).await.unwrap();
     assert_eq!(members[1].role, Role::Member);
 }
+
+#[tokio::test]
+async fn whether_an_address_has_an_account_is_told_to_admins_and_written_down() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let editor = world.member(&owner, "e@acme.test", Role::Editor).await;
+    world.stranger("stranger@other.test", "Other").await;
+    let ask = async |email: &str| {
+        let found = world.identity.look_up_account(&owner.caller, email).await.unwrap();
+        (found.account, found.member)
+    };
+    assert_eq!(ask(" E@acme.test ").await, (true, true));
+    assert_eq!(ask("stranger@other.test").await, (true, false));
+    assert_eq!(ask("nobody@other.test").await, (false, false));
+    assert_eq!(code(world.identity.look_up_account(&editor.caller, "nobody@other.test").await), Code::OrgForbidden);
+    assert_eq!(code(world.identity.look_up_account(&owner.caller, "no address").await), Code::InvalidBody);
+    assert_eq!(world.audited(owner.org, "member.looked_up").await, 3);
+}

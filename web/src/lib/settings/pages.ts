@@ -9,9 +9,11 @@ import Database from '@lucide/svelte/icons/database';
 import Gauge from '@lucide/svelte/icons/gauge';
 import Network from '@lucide/svelte/icons/network';
 import Plug from '@lucide/svelte/icons/plug';
+import RotateCw from '@lucide/svelte/icons/rotate-cw';
 import Scale from '@lucide/svelte/icons/scale';
 import ScrollText from '@lucide/svelte/icons/scroll-text';
 import ShieldCheck from '@lucide/svelte/icons/shield-check';
+import KeyRound from '@lucide/svelte/icons/key-round';
 import LogIn from '@lucide/svelte/icons/log-in';
 import SlidersHorizontal from '@lucide/svelte/icons/sliders-horizontal';
 import UserRound from '@lucide/svelte/icons/user-round';
@@ -32,8 +34,8 @@ export type SettingsSlug =
 	| 'teams'
 	| 'members'
 	| 'enterprise-sso'
-	| 'trusted-headers'
 	| 'provisioning'
+	| 'trusted-headers'
 	| 'providers'
 	| 'sandboxes'
 	| 'governance/content-models'
@@ -113,17 +115,17 @@ export const SETTINGS: readonly SettingsPage[] = [
 		needs: 'signIn.manage'
 	},
 	{
-		slug: 'trusted-headers',
-		group: 'organization',
-		label: m.settings_trusted,
-		icon: ShieldCheck,
-		needs: 'signIn.manage'
-	},
-	{
 		slug: 'provisioning',
 		group: 'organization',
 		label: m.provisioning_title,
-		icon: Network,
+		icon: RotateCw,
+		needs: 'signIn.manage'
+	},
+	{
+		slug: 'trusted-headers',
+		group: 'organization',
+		label: m.settings_trusted,
+		icon: KeyRound,
 		needs: 'signIn.manage'
 	},
 	{
