@@ -132,6 +132,8 @@ codes! {
     TeamLimit = 409 "TEAM_LIMIT",
     TeamManaged = 409 "TEAM_MANAGED",
     PasswordNotSet = 409 "PASSWORD_NOT_SET",
+    PasswordAlreadySet = 409 "PASSWORD_ALREADY_SET",
+    SsoLastWayIn = 409 "SSO_LAST_WAY_IN",
     TotpAlreadyEnabled = 409 "TOTP_ALREADY_ENABLED",
     TotpNotEnabled = 409 "TOTP_NOT_ENABLED",
     PasskeyAlreadyRegistered = 409 "PASSKEY_ALREADY_REGISTERED",

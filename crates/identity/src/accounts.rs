@@ -299,6 +299,43 @@ impl Identity {
         Ok(())
     }
 
+    /// Gives an account that has no password its first one, and ends all sessions (PWD-5). The session must be fresh
+    /// (SES-5), or the person has shown lately that it is them.
+    ///
+    /// # Errors
+    /// `PASSWORD_ALREADY_SET`, `SESSION_NOT_FRESH`, `PASSWORD_POLICY`, `BUSY`.
+    pub async fn set_first_password(&self, principal: &SessionPrincipal, new: &str) -> Result<(), Problem> {
+        let rules = {
+            let mut conn = self.0.db.acquire().await?;
+            let account = store::accounts::by_id(&mut conn, principal.user).await?.ok_or_else(account_gone)?;
+            if account.password_hash.is_some() {
+                return Err(already_set());
+            }
+            if !self.is_fresh(&mut conn, principal).await? {
+                return Err(Problem::new(
+                    Code::SessionNotFresh,
+                    "You logged in more than a day ago, or somebody else did it for you. Log in again to set a password.",
+                ));
+            }
+            self.password_rules(&mut conn, principal.user).await?
+        };
+        let hash = self.new_hash(new, &rules).await?;
+        let mut tx = self.begin().await?;
+        // Of two tabs one is the first.
+        if store::accounts::locked_hash(&mut tx, principal.user).await?.is_some() {
+            return Err(already_set());
+        }
+        store::accounts::set_password(&mut tx, principal.user, &hash, self.now()).await?;
+        store::sessions::delete_all(&mut tx, principal.user, None).await?;
+        store::factors::end_all_pending(&mut tx, principal.user).await?;
+        let change = Change::account("account.password_set")
+            .on("user", principal.user)
+            .told(principal.user, Kind::PasswordChanged);
+        trail::in_every_org(&mut tx, self.now(), principal.user, &principal.actor(), &change).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
     /// A password checked against `rules` and hashed.
     pub(crate) async fn new_hash(&self, password: &str, rules: &PasswordRules) -> Result<String, Problem> {
         password::check(rules, password)?;
@@ -345,6 +382,10 @@ impl Identity {
         store::attempts::clear(&mut conn, &key, &network).await?;
         Ok(())
     }
+}
+
+fn already_set() -> Problem {
+    Problem::new(Code::PasswordAlreadySet, "This account has a password. Enter it to choose another one.")
 }
 
 /// The account went away while its session was still being used.

@@ -32,10 +32,11 @@ mod store;
 pub mod teams;
 mod trail;
 pub mod trusted_headers;
+mod way_in;
 
 pub use caller::{Caller, SessionPrincipal, Via};
 pub use config::IdentityConfig;
-pub use network::{ClientAddress, TrustedProxies};
+pub use network::{ClientAddress, Hops, TrustedProxies};
 pub use permissions::{Capability, Role};
 pub use service::{Device, Identity};
 pub use tale_notices as notices;

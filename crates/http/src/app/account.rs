@@ -88,8 +88,9 @@ struct UpdateAccountRequest {
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ChangePasswordRequest {
-    /// The password so far.
-    current_password: String,
+    /// The password so far; absent for an account that has none yet.
+    #[schema(nullable = false)]
+    current_password: Option<String>,
     /// The new one.
     new_password: String,
 }
@@ -146,7 +147,7 @@ async fn update_account(
     Ok(Json(app.identity.rename_account(&principal, &body.read()?.name).await?.into()))
 }
 
-/// Changes the password and ends every session of the person.
+/// Changes the password, or sets the first one, and ends every session of the person.
 #[utoipa::path(post, path = "/api/app/account/password", tag = "account", request_body = ChangePasswordRequest, responses((status = 204)))]
 async fn change_password(
     State(app): State<App>,
@@ -156,7 +157,10 @@ async fn change_password(
     body: Body<ChangePasswordRequest>,
 ) -> Result<impl IntoResponse, HttpProblem> {
     let form = body.read()?;
-    app.identity.change_password(&principal, &form.current_password, &form.new_password, &device).await?;
+    match &form.current_password {
+        Some(current) => app.identity.change_password(&principal, current, &form.new_password, &device).await?,
+        None => app.identity.set_first_password(&principal, &form.new_password).await?,
+    }
     let ended = session_copy::forgotten(&app, &origin.0, cookie(&app, &origin.0, "", Some(0))?);
     Ok((StatusCode::NO_CONTENT, AppendHeaders(ended)))
 }

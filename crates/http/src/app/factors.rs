@@ -64,6 +64,8 @@ struct Factors {
     has_password: bool,
     /// Whether adding a passkey asks for the password.
     password_needed: bool,
+    /// Whether removing a passkey is refused until the person has shown once more that it is them.
+    proof_needed: bool,
 }
 
 /// The factors of a member.
@@ -209,6 +211,7 @@ async fn read(
         passkeys_here: passkeys_here(&app, &origin.0).is_ok(),
         has_password: factors.has_password,
         password_needed: factors.password_needed,
+        proof_needed: factors.proof_needed,
     }))
 }
 

@@ -23,6 +23,7 @@ pub mod object_storage;
 pub mod organizations;
 pub mod permissions;
 pub mod preferences;
+mod proof;
 pub mod providers;
 mod provisioning;
 pub mod sandboxes;
@@ -56,6 +57,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(organizations::router())
         .merge(permissions::router())
         .merge(preferences::router())
+        .merge(proof::router())
         .merge(providers::router())
         .merge(provisioning::router())
         .merge(subscriptions::router())

@@ -111,7 +111,7 @@ impl From<KnownCredential> for CredentialDescriptor {
 /// A question to an authenticator, as `navigator.credentials.get` takes it with its texts as bytes.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct PasskeyRequestOptions {
+pub(crate) struct PasskeyRequestOptions {
     /// What is signed, in base64url.
     challenge: String,
     /// The site.
@@ -139,7 +139,7 @@ impl From<PasskeyQuestion> for PasskeyRequestOptions {
 /// What an authenticator answered; everything in base64url.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct PasskeyAssertion {
+pub(crate) struct PasskeyAssertion {
     /// The passkey's id.
     id: String,
     /// `response.clientDataJSON`.
@@ -158,7 +158,7 @@ pub(crate) fn bytes_of(field: &str, text: &str) -> Result<Vec<u8>, Problem> {
 }
 
 impl PasskeyAssertion {
-    fn answer(self) -> Result<PasskeyAnswer, Problem> {
+    pub(crate) fn answer(self) -> Result<PasskeyAnswer, Problem> {
         Ok(PasskeyAnswer {
             credential: bytes_of("id", &self.id)?,
             client_data: bytes_of("clientData", &self.client_data)?,

@@ -91,6 +91,8 @@ struct SsoConnection {
     domains: Vec<String>,
     /// Whether a client secret is stored.
     has_secret: bool,
+    /// How many people log in with it and in no other way.
+    only_way_of: u64,
     /// `null` when what is stored cannot be read.
     #[schema(required)]
     config: Option<SsoConfig>,
@@ -291,6 +293,7 @@ async fn read(State(app): State<App>, Member(caller): Member) -> Result<Json<Sso
         default_role: found.default_role,
         domains: found.domains,
         has_secret: found.has_secret,
+        only_way_of: found.only_way_of,
         config: found.config.map(SsoConfig::from),
     });
     let origins = std::iter::once(&app.site.url).chain(&app.site.additional);

@@ -1,6 +1,7 @@
 //! The doors over real services: no socket in between, everything else as in the program.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test that cannot go on should panic")]
 
+mod attacks;
 mod audit;
 mod chat;
 mod client;

@@ -5,6 +5,7 @@ mod cbor;
 mod labels;
 mod passkeys;
 mod pending;
+mod proof;
 mod reset;
 pub mod rotation;
 mod totp;
@@ -20,6 +21,7 @@ pub use authenticator::{BackupCodes, TotpSetup};
 pub use labels::FactorLabels;
 pub use passkeys::{KnownCredential, NewPasskey, PasskeyAnswer, PasskeyQuestion, Registration};
 pub use pending::{Methods, Waiting};
+pub use proof::PROOF_TIME;
 pub use reset::MemberFactors;
 pub use wall::Wanting;
 pub use webauthn::RelyingParty;
@@ -42,6 +44,8 @@ pub struct Factors {
     pub has_password: bool,
     /// Whether adding a passkey asks for the password, because this session is not fresh (SES-5).
     pub password_needed: bool,
+    /// Whether removing a passkey asks the person to show first that it is them.
+    pub proof_needed: bool,
 }
 
 /// A passkey as people see it.
@@ -79,7 +83,8 @@ impl Identity {
             backup_codes_left: u32::try_from(left).unwrap_or(0),
             passkeys: passkeys.into_iter().map(Passkey::from).collect(),
             has_password: account.password_hash.is_some(),
-            password_needed: !self.is_fresh(principal),
+            password_needed: !self.is_fresh(&mut conn, principal).await?,
+            proof_needed: !self.is_proved(&mut conn, principal).await?,
         })
     }
 

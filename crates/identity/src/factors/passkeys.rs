@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use secrecy::ExposeSecret;
+use sqlx::PgConnection;
 use tale_core::crypto::{constant_time_eq, hmac_sha256, sha256};
 use tale_core::ids::{PasskeyId, UserId};
 use tale_core::{Actor, Code, Problem};
@@ -116,9 +117,11 @@ pub struct PasskeyAnswer {
 
 /// For what a challenge is.
 #[derive(Clone, Copy)]
-enum Purpose {
+pub(super) enum Purpose {
     /// To add a passkey in a session.
     Register,
+    /// To show in a session who uses it.
+    Prove,
     /// To sign in with a passkey alone.
     SignIn,
     /// To finish a sign-in.
@@ -126,7 +129,7 @@ enum Purpose {
 }
 
 /// A challenge that was answered.
-struct Answered {
+pub(super) struct Answered {
     hash: [u8; 32],
     until: DateTime<Utc>,
 }
@@ -169,10 +172,15 @@ impl Identity {
         })
     }
 
-    /// Whether a session began less than a day ago (SES-5). One that a reverse proxy opened is never fresh: the proxy
-    /// vouches for people in its own organization, and a passkey would open all of theirs.
-    pub(super) fn is_fresh(&self, principal: &SessionPrincipal) -> bool {
-        !principal.confined && self.now() < principal.created_at + FRESH
+    /// Whether a session began less than a day ago (SES-5), or its person showed lately that it is them. One that a
+    /// reverse proxy opened is not fresh by its beginning: the proxy vouches for people in its own organization, and a
+    /// passkey would open all of theirs.
+    pub(crate) async fn is_fresh(
+        &self,
+        conn: &mut PgConnection,
+        principal: &SessionPrincipal,
+    ) -> Result<bool, Problem> {
+        Ok(!principal.confined && self.now() < principal.created_at + FRESH || self.is_proved(conn, principal).await?)
     }
 
     /// The question for a new passkey, once the session is known to be its owner's: it is fresh, or the password is
@@ -188,7 +196,7 @@ impl Identity {
         device: &Device,
     ) -> Result<Registration, Problem> {
         let party = self.party()?;
-        if !self.is_fresh(principal) {
+        if !self.is_fresh(&mut *self.0.db.acquire().await?, principal).await? {
             let Some(password) = password else {
                 return Err(Problem::new(
                     Code::SessionNotFresh,
@@ -289,15 +297,10 @@ impl Identity {
     /// Removes a passkey.
     ///
     /// # Errors
-    /// `PASSKEY_NOT_FOUND`; `SESSION_NOT_FRESH` in a session that a reverse proxy opened.
+    /// `PASSKEY_NOT_FOUND`; `SESSION_NOT_FRESH` for whoever did not show lately that it is them.
     pub async fn remove_passkey(&self, principal: &SessionPrincipal, id: PasskeyId) -> Result<(), Problem> {
-        if principal.confined {
-            return Err(Problem::new(
-                Code::SessionNotFresh,
-                "You were signed in by a reverse proxy. Log in by yourself to remove a passkey.",
-            ));
-        }
         let mut tx = self.begin().await?;
+        self.require_proof(&mut tx, principal).await?;
         let name = store::passkeys::delete(&mut tx, principal.user, id).await?.ok_or_else(no_passkey)?;
         let change = Change::account("2fa_disabled")
             .on("passkey", id)
@@ -314,10 +317,20 @@ impl Identity {
     /// # Errors
     /// `PASSKEY_UNAVAILABLE`.
     pub fn begin_passkey_sign_in(&self) -> Result<PasskeyQuestion, Problem> {
+        self.question(Purpose::SignIn, b"", Vec::new())
+    }
+
+    /// A question to an authenticator that has one of `allow`.
+    pub(super) fn question(
+        &self,
+        purpose: Purpose,
+        subject: &[u8],
+        allow: Vec<KnownCredential>,
+    ) -> Result<PasskeyQuestion, Problem> {
         Ok(PasskeyQuestion {
-            challenge: self.challenge(Purpose::SignIn, b""),
+            challenge: self.challenge(purpose, subject),
             party: self.party()?.id.clone(),
-            allow: Vec::new(),
+            allow,
             lasts: ANSWER_TIME,
         })
     }
@@ -340,12 +353,8 @@ impl Identity {
         let pending = self.waiting(token).await?;
         let mut conn = self.0.db.acquire().await?;
         let known = store::passkeys::list(&mut conn, pending.user_id).await?;
-        Ok(PasskeyQuestion {
-            challenge: self.challenge(Purpose::Second, pending.id.as_bytes()),
-            party: self.party()?.id.clone(),
-            allow: known.into_iter().map(KnownCredential::from).collect(),
-            lasts: ANSWER_TIME,
-        })
+        let allow = known.into_iter().map(KnownCredential::from).collect();
+        self.question(Purpose::Second, pending.id.as_bytes(), allow)
     }
 
     /// Finishes a sign-in with a passkey of the same person.
@@ -368,7 +377,7 @@ impl Identity {
     }
 
     /// Judges an answer; `of`: whose passkey it must be.
-    async fn judge(
+    pub(super) async fn judge(
         &self,
         purpose: Purpose,
         subject: &[u8],
@@ -407,7 +416,7 @@ impl Identity {
     }
 
     /// Begins the transaction of a sign-in in which the challenge is spent and the passkey's counter moves on.
-    async fn spend(
+    pub(super) async fn spend(
         &self,
         key: &KeyRow,
         answered: &Answered,
@@ -439,6 +448,7 @@ impl Identity {
     fn challenge_signature(&self, purpose: Purpose, subject: &[u8], front: &[u8]) -> [u8; 32] {
         let purpose: &[u8] = match purpose {
             Purpose::Register => b"register",
+            Purpose::Prove => b"prove",
             Purpose::SignIn => b"sign-in",
             Purpose::Second => b"second",
         };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sqlx::PgTransaction;
+use sqlx::{PgConnection, PgTransaction};
 use tale_core::crypto::{random_token, sha256};
 use tale_core::ids::UserId;
 use tale_core::{Actor, Code, Problem};
@@ -94,21 +94,10 @@ impl Identity {
     pub async fn finish_with_totp(&self, token: &str, code: &str, device: &Device) -> Result<SignedIn, Problem> {
         let pending = self.waiting(token).await?;
         let attempt = self.charge_code(pending.user_id, device).await?;
-        let now = self.now();
         let mut tx = self.begin().await?;
-        let row = store::factors::totp(&mut tx, pending.user_id).await?.filter(|row| row.confirmed_at.is_some());
-        let step = match &row {
-            Some(row) => self.step_now(pending.user_id, row, code, now)?,
-            None => None,
-        };
-        let right = match step {
-            // Of simultaneous attempts with one code, one is the first.
-            Some(step) => store::factors::use_step(&mut tx, pending.user_id, step).await?,
-            None => false,
-        };
-        if !right {
+        if !self.spend_step(&mut tx, pending.user_id, code).await? {
             drop(tx);
-            return Err(self.wrong_factor(&pending, &attempt, "2fa_verify_failed", device).await?);
+            return Err(self.wrong_factor(pending.user_id, &attempt, "2fa_verify_failed", device).await?);
         }
         self.clear_attempt(&mut tx, &attempt).await?;
         let verified = Change::account("2fa_verified").on("user", pending.user_id).with("method", "totp");
@@ -134,7 +123,7 @@ impl Identity {
         };
         if !right {
             drop(tx);
-            return Err(self.wrong_factor(&pending, &attempt, "2fa_backup_code_failed", device).await?);
+            return Err(self.wrong_factor(pending.user_id, &attempt, "2fa_backup_code_failed", device).await?);
         }
         self.clear_attempt(&mut tx, &attempt).await?;
         let left = store::factors::codes_left(&mut tx, pending.user_id).await?;
@@ -172,6 +161,7 @@ impl Identity {
     ) -> Result<SignedIn, Problem> {
         let account = super::account_of(&mut tx, user).await?;
         let org = landing_org(&mut tx, user, account.last_org_id).await?;
+        let device = &self.placed(&mut tx, &account.email, device).await?;
         let person = SignedInPerson { id: user, name: &account.name, email: &account.email };
         let signed_in = self.make_session(&mut tx, person, org, method, persistent, device).await?;
         let change = Change::account("auth.signed_in").on("user", user).with("method", method.text());
@@ -196,16 +186,30 @@ impl Identity {
         Ok(Attempt { key, network, blocks })
     }
 
+    /// Uses up a code of the person's authenticator app; `false`: it is wrong, was used before, or there is no app.
+    pub(super) async fn spend_step(&self, conn: &mut PgConnection, user: UserId, code: &str) -> Result<bool, Problem> {
+        let row = store::factors::totp(conn, user).await?.filter(|row| row.confirmed_at.is_some());
+        let step = match &row {
+            Some(row) => self.step_now(user, row, code, self.now())?,
+            None => None,
+        };
+        match step {
+            // Of simultaneous attempts with one code, one is the first.
+            Some(step) => Ok(store::factors::use_step(conn, user, step).await?),
+            None => Ok(false),
+        }
+    }
+
     /// Writes down that a code was wrong; answers what the person is told.
-    async fn wrong_factor(
+    pub(super) async fn wrong_factor(
         &self,
-        pending: &PendingRow,
+        user: UserId,
         attempt: &Attempt,
         action: &'static str,
         device: &Device,
     ) -> Result<Problem, Problem> {
         let mut tx = self.begin().await?;
-        let account = super::account_of(&mut tx, pending.user_id).await?;
+        let account = super::account_of(&mut tx, user).await?;
         let claimed = self.claimed(Some(&account.email), device);
         let failed = Change::account(action).on("user", account.id).failed(claimed.clone());
         trail::in_every_org(&mut tx, self.now(), account.id, &Actor::System, &failed).await?;

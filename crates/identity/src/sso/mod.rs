@@ -55,6 +55,8 @@ pub struct Connection {
     pub config: Option<Config>,
     /// Whether a client secret is stored.
     pub has_secret: bool,
+    /// How many people get in with it and in no other way.
+    pub only_way_of: u64,
 }
 
 /// A connection in the sign-in page.
@@ -125,6 +127,7 @@ impl Identity {
         let mut conn = self.0.db.acquire().await?;
         let Some(row) = store::sso::of_org(&mut conn, caller.org).await? else { return Ok(None) };
         let config = self.open(row.clone()).ok().map(|opened| opened.config);
+        let shut_out = store::members::ways_in(&mut conn, caller.org).await?.shut_out;
         Ok(Some(Connection {
             id: row.id,
             display_name: row.display_name,
@@ -132,6 +135,7 @@ impl Identity {
             default_role: row.default_role,
             domains: row.domains,
             has_secret: row.secret.is_some(),
+            only_way_of: shut_out.unsigned_abs(),
             config,
         }))
     }
@@ -140,13 +144,18 @@ impl Identity {
     ///
     /// # Errors
     /// `ORG_FORBIDDEN` without the right, `INVALID_BODY`, `INVALID_URL`, `PRIVATE_HOST_BLOCKED`,
-    /// `sso_config_unreadable` when what is stored cannot be read.
+    /// `sso_config_unreadable` when what is stored cannot be read, `SSO_LAST_WAY_IN` when no owner or admin gets in
+    /// without the provider that goes.
     pub async fn save_sso_connection(&self, caller: &Caller, form: ConnectionForm) -> Result<(), Problem> {
         caller.require(Capability::SignInManage)?;
         let form = form.judged(self.0.providers.policy())?;
         let mut tx = self.begin().await?;
         store::members::lock(&mut tx, caller.org).await?;
         let before = self.stored(&mut tx, caller.org).await?;
+        let shuts = |before: &Opened| !form.enabled || !same_client(&before.config, &form.config);
+        if before.as_ref().is_some_and(|before| before.row.enabled && shuts(before)) {
+            self.keep_a_way_in(&mut tx, caller.org).await?;
+        }
         let sealed = match (&form.client_secret, &before) {
             (Some(secret), _) if secret.is_empty() => None,
             (Some(secret), _) => {
@@ -191,10 +200,14 @@ impl Identity {
     /// Removes the connection with its secret. Sessions that began with it go on (SSO-7).
     ///
     /// # Errors
-    /// `ORG_FORBIDDEN` without the right, `SSO_NOT_CONFIGURED`.
+    /// `ORG_FORBIDDEN` without the right, `SSO_NOT_CONFIGURED`, `SSO_LAST_WAY_IN`.
     pub async fn remove_sso_connection(&self, caller: &Caller) -> Result<(), Problem> {
         caller.require(Capability::SignInManage)?;
         let mut tx = self.begin().await?;
+        store::members::lock(&mut tx, caller.org).await?;
+        if store::sso::of_org(&mut tx, caller.org).await?.is_some_and(|row| row.enabled) {
+            self.keep_a_way_in(&mut tx, caller.org).await?;
+        }
         let name = store::sso::delete(&mut tx, caller.org).await?;
         let name = name.ok_or_else(|| {
             Problem::new(Code::SsoNotConfigured, "This organization has no connection with an identity provider.")

@@ -47,6 +47,35 @@ pub(crate) async fn get(conn: &mut PgConnection, org: OrgId, user: UserId) -> Re
     .await
 }
 
+/// How people of an organization get in without its identity provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromRow)]
+pub(crate) struct WaysIn {
+    /// Owners and admins who have a password or a passkey, or whom a reverse proxy signs in.
+    pub(crate) managers: i64,
+    /// People who have none of these.
+    pub(crate) shut_out: i64,
+}
+
+/// The ways in of everybody whose seat is not disabled.
+pub(crate) async fn ways_in(conn: &mut PgConnection, org: OrgId) -> Result<WaysIn, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT count(*) FILTER (WHERE w.has AND m.role IN ('owner', 'admin')) AS managers,
+                count(*) FILTER (WHERE NOT w.has) AS shut_out
+           FROM app.memberships m
+           JOIN app.users u ON u.id = m.user_id
+          CROSS JOIN LATERAL (
+                SELECT u.password_hash IS NOT NULL
+                    OR EXISTS (SELECT 1 FROM app.passkeys p WHERE p.user_id = m.user_id)
+                    OR EXISTS (SELECT 1 FROM app.trusted_header_settings t
+                                 JOIN app.trusted_header_keys k ON k.org_id = t.org_id AND k.revoked_at IS NULL
+                                WHERE t.org_id = m.org_id AND t.enabled)) AS w (has)
+          WHERE m.org_id = $1 AND m.role <> 'disabled'",
+    )
+    .bind(org)
+    .fetch_one(conn)
+    .await
+}
+
 /// Lets changes of an organization's members happen one after another.
 pub(crate) async fn lock(conn: &mut PgConnection, org: OrgId) -> Result<(), sqlx::Error> {
     sqlx::query("SELECT id FROM app.organizations WHERE id = $1 FOR NO KEY UPDATE")

@@ -123,6 +123,31 @@ pub(crate) async fn confined(conn: &mut PgConnection, session: SessionId) -> Res
     Ok(found.unwrap_or(true))
 }
 
+/// When the person of a session last proved who they are inside of it.
+pub(crate) async fn proved_at(
+    conn: &mut PgConnection,
+    session: SessionId,
+) -> Result<Option<DateTime<Utc>>, sqlx::Error> {
+    let found: Option<Option<DateTime<Utc>>> = sqlx::query_scalar("SELECT proved_at FROM app.sessions WHERE id = $1")
+        .bind(session)
+        .fetch_optional(conn)
+        .await?;
+    Ok(found.flatten())
+}
+
+pub(crate) async fn set_proved(
+    conn: &mut PgConnection,
+    session: SessionId,
+    at: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE app.sessions SET proved_at = $2 WHERE id = $1")
+        .bind(session)
+        .bind(at)
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
 /// A membership beside the session that asks for it.
 #[derive(Debug, FromRow)]
 pub(crate) struct SessionMemberRow {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tale_core::Code;
 use tale_core::ids::{ApiKeyId, UserId};
-use tale_identity::api_keys::{BelongsTo, CreatedKey, KeyHolder};
+use tale_core::{Actor, Clock, Code};
+use tale_identity::api_keys::{BelongsTo, CreatedKey, Expiry, KeyHolder};
 use tale_identity::members::MemberChange;
 use tale_identity::teams::NewTeam;
 use tale_identity::{IdentityConfig, Role, Via};
@@ -84,6 +84,37 @@ async fn revoked_expired_and_invented_keys_are_refused_at_once() {
 }
 
 #[tokio::test]
+async fn a_key_ends_on_a_chosen_day_that_is_neither_past_nor_far() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let now = world.clock.now();
+    let day = chrono::Duration::days(1);
+    let make = async |at| world.identity.create_key(&owner.caller, BelongsTo::Maker, "k", Expiry::At(at)).await;
+    for wrong in [
+        now,
+        now - day,
+        now + day * 367 + chrono::Duration::milliseconds(1),
+        chrono::DateTime::UNIX_EPOCH,
+        chrono::DateTime::<chrono::Utc>::MAX_UTC,
+    ] {
+        assert_eq!(code(make(wrong).await.map(|key| key.id)), Code::InvalidBody, "{wrong}");
+    }
+    let far = make(now + day * 367).await.unwrap();
+    let near = make(now + day + chrono::Duration::hours(7)).await.unwrap();
+    assert_eq!(
+        (near.expires_at, far.expires_at),
+        (Some(now + day + chrono::Duration::hours(7)), Some(now + day * 367))
+    );
+    world.pass(Duration::from_secs(31 * 3600 - 1));
+    world.identity.authenticate_key(&near.secret, None).await.unwrap();
+    world.pass(Duration::from_secs(1));
+    assert_eq!(code(world.identity.authenticate_key(&near.secret, None).await), Code::Unauthorized);
+    // Its successor lives as long from then on.
+    let next = world.identity.rotate_key(&owner.caller, far.id, 1).await.unwrap();
+    assert_eq!(next.expires_at, Some(world.clock.now() + day * 367));
+}
+
+#[tokio::test]
 async fn a_malformed_key_costs_no_query() {
     let world = World::new().await;
     world.db.app.close().await;
@@ -91,6 +122,9 @@ async fn a_malformed_key_costs_no_query() {
         assert_eq!(code(world.identity.authenticate_key(malformed, None).await), Code::Unauthorized);
     }
     let well_formed = tale_identity::keys::personal().secret;
+    let (head, last) = well_formed.split_at(well_formed.len() - 1);
+    let wrong_checksum = format!("{head}{}", if last == "0" { "1" } else { "0" });
+    assert_eq!(code(world.identity.authenticate_key(&wrong_checksum, None).await), Code::Unauthorized);
     assert_eq!(code(world.identity.authenticate_key(&well_formed, None).await), Code::DatabaseUnavailable);
 }
 
@@ -246,7 +280,9 @@ async fn a_key_for_a_member_works_while_its_maker_stands_above_them() {
     let key = for_dev(&admin).await.unwrap();
     let caller = by(&key).await.unwrap();
     assert_eq!((caller.user, caller.role), (Some(dev.id), Role::Developer));
-    assert_eq!(caller.actor().user(), Some(admin.id), "a write is its maker's");
+    let actor = Actor::Api { key: key.id, user: Some(admin.id), subject: Some(dev.id) };
+    assert_eq!(caller.actor(), actor, "a write is its maker's, for whom the key was made");
+    assert_eq!(caller.person().user, Some(dev.id), "what it uses is the member's");
     let seen = world.identity.keys(&dev.caller).await.unwrap();
     assert_eq!((seen.len(), seen[0].maker.as_deref(), seen[0].replaceable), (1, Some("admin"), false));
     assert_eq!(world.identity.keys(&owner.caller).await.unwrap().len(), 1);

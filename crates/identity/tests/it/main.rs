@@ -1,6 +1,7 @@
 //! Identity on a real Postgres, in simulated time.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should panic")]
 
+mod attacks;
 mod authenticator;
 mod factors;
 mod keys;
@@ -9,6 +10,7 @@ mod notices;
 mod passkeys;
 mod policies;
 mod preferences;
+mod proofs;
 mod scim;
 mod session_copies;
 mod sessions;

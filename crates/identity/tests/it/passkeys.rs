@@ -19,22 +19,22 @@ fn party() -> Option<RelyingParty> {
     RelyingParty::of(&url(SITE), &others)
 }
 
-async fn world() -> World {
+pub async fn world() -> World {
     World::with(IdentityConfig { relying_party: party(), ..IdentityConfig::default() }).await
 }
 
-fn device() -> Authenticator {
+pub fn device() -> Authenticator {
     Authenticator::new("tale.acme.test", SITE)
 }
 
 impl World {
-    async fn passkey_of(&self, person: &Person, key: &Authenticator) -> PasskeyId {
+    pub async fn passkey_of(&self, person: &Person, key: &Authenticator) -> PasskeyId {
         let asked = self.identity.begin_passkey(&person.principal, None, &here()).await.unwrap();
         let new = key.make("Laptop", &asked.challenge);
         self.identity.add_passkey(&person.principal, &new).await.unwrap().id
     }
 
-    fn question(&self) -> String {
+    pub fn question(&self) -> String {
         self.identity.begin_passkey_sign_in().unwrap().challenge
     }
 }

