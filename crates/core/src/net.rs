@@ -102,6 +102,18 @@ pub fn check_destination(url: &Url, policy: HostPolicy) -> Result<(), HostRefuse
     Ok(())
 }
 
+/// Whether a URL's host is private by its form: a private address, or a name that only stands for one. What a public
+/// name resolves to does not count, because the next answer may be another.
+#[must_use]
+pub fn is_private_form(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(v4)) => reach(IpAddr::V4(v4)) != Reach::Public,
+        Some(Host::Ipv6(v6)) => reach(IpAddr::V6(v6)) != Reach::Public,
+        Some(Host::Domain(name)) => judge_name(name, HostPolicy::PrivateAllowed) == Ok(true),
+        None => false,
+    }
+}
+
 /// Judges what can be told from a name alone; whether it is a local one.
 fn judge_name(name: &str, policy: HostPolicy) -> Result<bool, HostRefused> {
     let name = name.trim_end_matches('.').to_ascii_lowercase();

@@ -30,6 +30,8 @@ pub struct Settings {
     pub config_files: ConfigFileSettings,
     /// Whether providers on private addresses are admitted (MOD-18).
     pub allow_private_provider_hosts: bool,
+    /// Further hosts that keys of the environment may be sent to.
+    pub env_key_hosts: Option<String>,
     /// Whether sign-up stays open after the first account (ACC-8).
     pub allow_open_sign_up: bool,
     /// Whether open tabs are told of changed configuration files.
@@ -50,6 +52,8 @@ pub struct Settings {
     pub trusted_headers: TrustedHeaderNames,
     /// Pepper of audit pseudonyms (SIN-8).
     pub audit_pepper: Option<SecretString>,
+    /// Whether nothing is deleted for its age (RET-8).
+    pub retention_paused: bool,
     /// Jobs at the same time per process.
     pub worker_concurrency: usize,
     /// Longest drain after SIGTERM.
@@ -261,11 +265,13 @@ impl Settings {
         let totp_client_name = env.text(&var::TOTP_CLIENT_NAME);
         let totp_environment = env.text(&var::TOTP_ENVIRONMENT);
         let audit_pepper = env.text(&var::TALE_AUDIT_PEPPER).map(SecretString::from);
+        let retention_paused = env.switch(&var::TALE_RETENTION_DISABLED).unwrap_or(false);
         let worker_concurrency = env.integer(&var::WORKER_CONCURRENCY);
         let drain_ms = env.integer(&var::SHUTDOWN_DRAIN_MS).unwrap_or(drain_default(role));
         let port = env.integer(&var::PORT).unwrap_or(port_default(role));
         let worker_port = env.integer(&var::TALE_WORKER_PORT).and_then(|port| u16::try_from(port).ok());
         let allow_private_provider_hosts = env.switch(&var::TALE_ALLOW_PRIVATE_PROVIDER_HOSTS).unwrap_or(false);
+        let env_key_hosts = env.text(&var::TALE_ENV_KEY_HOSTS);
         let allow_open_sign_up = env.switch(&var::TALE_ALLOW_OPEN_SIGN_UP).unwrap_or(false);
         let file_events = env.switch(&var::TALE_FILE_EVENTS).unwrap_or(false);
         let trusted_headers = read_trusted_headers(&mut env);
@@ -290,6 +296,7 @@ impl Settings {
                 object_store: object_store?,
                 config_files,
                 allow_private_provider_hosts,
+                env_key_hosts,
                 allow_open_sign_up,
                 file_events,
                 organization_creators,
@@ -300,6 +307,7 @@ impl Settings {
                 totp_environment,
                 trusted_headers: trusted_headers?,
                 audit_pepper,
+                retention_paused,
                 worker_concurrency: usize::try_from(worker_concurrency?).ok()?,
                 shutdown_drain: Duration::from_millis(drain_ms),
                 web_dir,
@@ -357,6 +365,8 @@ pub struct GatewaySettings {
     pub encryption_previous_hex: Vec<SecretString>,
     /// Whether providers on private addresses are admitted.
     pub allow_private_provider_hosts: bool,
+    /// Further hosts that keys of the environment may be sent to.
+    pub env_key_hosts: Option<String>,
     /// Who may administrate it.
     pub admin: GatewayAdmin,
     /// Where it listens.
@@ -383,6 +393,7 @@ impl GatewaySettings {
         let ca_file = env.text(&var::POSTGRES_CA_FILE).map(PathBuf::from);
         let encryption = read_encryption(&mut env);
         let allow_private_provider_hosts = env.switch(&var::TALE_ALLOW_PRIVATE_PROVIDER_HOSTS).unwrap_or(false);
+        let env_key_hosts = env.text(&var::TALE_ENV_KEY_HOSTS);
         let ports = read_gateway_ports(&mut env);
         let admin_port = env.integer(&var::LLM_GATEWAY_ADMIN_PORT).and_then(|port| u16::try_from(port).ok());
         let config_directory = env.text(&var::TALE_CONFIG_DIR).map(PathBuf::from);
@@ -397,6 +408,7 @@ impl GatewaySettings {
                 encryption_hex,
                 encryption_previous_hex,
                 allow_private_provider_hosts,
+                env_key_hosts,
                 admin: admin?,
                 ports: ports.unwrap_or(GatewayPorts { port: GATEWAY_PORT, admin: admin_port }),
                 config_directory,

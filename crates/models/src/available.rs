@@ -12,6 +12,7 @@ use tale_core::ids::{CredentialId, OrgId};
 use tale_core::problem::{Code, Problem};
 use tale_governance::policies::{ModelRules, Person};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::auto::{self, AutoInput, NoPick};
 use crate::credentials::{AuthMethod, Credential, allowlist_is_the_list, secret_context};
@@ -539,7 +540,7 @@ impl Models {
             )
         })?;
         let secret = match credential {
-            Some(credential) => self.secret_of(credential, sealed)?,
+            Some(credential) => self.secret_of(credential, sealed, &base)?,
             None => None,
         };
         Ok(Target { format: provider.api_format, dialect: provider.wire_dialect, base, secret, demo })
@@ -574,11 +575,17 @@ impl Models {
         Some(held.sealed.clone())
     }
 
-    fn secret_of(&self, credential: &Credential, sealed: Option<&str>) -> Result<Option<SecretString>, Problem> {
+    fn secret_of(
+        &self,
+        credential: &Credential,
+        sealed: Option<&str>,
+        base: &Url,
+    ) -> Result<Option<SecretString>, Problem> {
         match credential.auth_method {
             AuthMethod::None => Ok(None),
             AuthMethod::Env => {
                 let name = credential.secret_env.as_deref().unwrap_or_default();
+                self.inner.key_hosts.check(name, base, self.inner.wire.policy())?;
                 env_key(self.inner.env.as_ref(), name).map(Some).ok_or_else(|| {
                     Problem::new(
                         Code::CredentialEnvMissing,

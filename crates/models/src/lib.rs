@@ -33,16 +33,19 @@ pub mod catalog;
 pub mod catalogs;
 pub mod credentials;
 pub mod definition;
+mod duration;
 pub mod embedding;
 mod extra_body;
 pub mod files;
 pub mod history;
+mod key_hosts;
 pub mod ledger;
 pub mod metrics;
 pub mod named;
 pub mod probe;
 pub mod providers;
 mod recent;
+mod retention;
 pub mod rotation;
 mod secret;
 mod store;
@@ -71,18 +74,19 @@ pub use catalogs::{CatalogCheck, CatalogRefresh};
 pub use credentials::{AuthMethod, Credential, CredentialChange, NewCredential};
 pub use definition::{
     Capabilities, CatalogSource, EmbeddingSupport, ModelSpec, Pricing, Provider, ProviderKind, Purpose,
-    SubscriptionRuntime, Tier,
+    SubscriptionMethod, SubscriptionRuntime, Tier,
 };
 pub use embedding::{EmbedError, EmbedPurpose, EmbeddingCandidate, EmbeddingChanged, EmbeddingConfig};
 pub use extra_body::ExtraBody;
 pub use files::{SeenFiles, UnusableFile};
 pub use history::PastProvider;
+pub use key_hosts::{BadKeyHosts, KeyHosts};
 pub use named::ModelReference;
 pub use probe::{DiscoverRequest, TestOutcome};
 pub use providers::{CatalogState, NewProvider, ProviderChange, ProviderView};
 pub use subscriptions::{
-    Broker, BrokerAuth, BrokerAuthMethod, BrokerMethod, BrokerTest, Excluded, NewSubscription, ResponseMapping,
-    SelectedToken, Selection, Subscription, SubscriptionChange,
+    Broker, BrokerAuth, BrokerAuthMethod, BrokerMethod, BrokerTest, Excluded, NewSubscription, PastedToken,
+    ResponseMapping, SelectedToken, Selection, Subscription, SubscriptionChange, TokenSource,
 };
 pub use transcription::{TranscribeError, TranscriptionModel, TranscriptionPin, TranscriptionState};
 pub use wire::{
@@ -100,6 +104,8 @@ pub struct ModelsConfig {
     pub cipher: FieldCipher,
     /// Whether private addresses are admitted (`TALE_ALLOW_PRIVATE_PROVIDER_HOSTS`).
     pub host_policy: HostPolicy,
+    /// Where keys of the environment may be sent beside the vendors (`TALE_ENV_KEY_HOSTS`).
+    pub key_hosts: KeyHosts,
     /// Where `TALE_PROVIDER_KEY_*` variables are read, at each request.
     pub env: Arc<dyn EnvSource>,
     /// The address of the demo model that this process runs (`http://127.0.0.1:PORT/v1`), when it
@@ -124,6 +130,7 @@ struct Inner {
     clock: SharedClock,
     cipher: FieldCipher,
     env: Arc<dyn EnvSource>,
+    key_hosts: KeyHosts,
     wire: wire::WireClient,
     ledger: ledger::Ledger,
     embedding_changed: OnceLock<Arc<dyn EmbeddingChanged>>,
@@ -160,6 +167,7 @@ impl Models {
                 clock: config.clock,
                 cipher: config.cipher,
                 env: config.env,
+                key_hosts: config.key_hosts,
                 embedding_changed: OnceLock::new(),
                 embedding_state: embedding::State::default(),
                 live_catalogs: Mutex::new(HashMap::new()),

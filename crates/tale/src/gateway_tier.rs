@@ -13,14 +13,17 @@ use tale_core::clock::SharedClock;
 use tale_core::crypto::{FieldCipher, hmac_sha256};
 use tale_core::net::HostPolicy;
 use tale_db::pools::{self, PoolConfig, START_PATIENCE};
-use tale_env::{Environment, GatewayAdmin, GatewayLink, GatewayPorts, GatewaySettings, Role, Settings};
+use tale_env::{
+    EnvProblem, EnvProblems, Environment, GatewayAdmin, GatewayLink, GatewayPorts, GatewaySettings, Role, Settings,
+    Severity,
+};
 use tale_gateway::log::Writer as LogWriter;
 use tale_gateway::settings;
 use tale_gateway::{Gateway, GatewayParts, Keys, KeysParts, Limits, Log};
 use tale_governance::policies::Policies;
 use tale_http::llm_gateway::{self, GatewayDoor, GatewayDoorParts};
 use tale_http::serve::Stop;
-use tale_models::{Models, ModelsConfig, WireLimits};
+use tale_models::{KeyHosts, Models, ModelsConfig, WireLimits};
 use tale_orgfiles::{AgeKeys, ConfigStore};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -58,6 +61,7 @@ pub(crate) async fn serve(env: Environment, port: Option<u16>, stop: Cancellatio
         clock: clock.clone(),
         cipher,
         host_policy: host_policy(set.allow_private_provider_hosts),
+        key_hosts: key_hosts(set.env_key_hosts.as_deref())?,
         env: Arc::new(env),
         demo_base: None,
         limits: WireLimits::default(),
@@ -274,6 +278,16 @@ impl Part {
 pub(crate) fn keys_of(database: &PgPool, models: &Models, clock: &SharedClock, encryption_hex: &str) -> Keys {
     let seed = hmac_sha256(encryption_hex.to_ascii_lowercase().as_bytes(), b"keys of the model gateway");
     Keys::new(KeysParts { pool: database.clone(), models: models.clone(), clock: clock.clone(), seed })
+}
+
+/// Where keys of the environment may go.
+pub(crate) fn key_hosts(list: Option<&str>) -> Result<KeyHosts, StartError> {
+    let variable = tale_env::registry::TALE_ENV_KEY_HOSTS.name;
+    KeyHosts::parse(list.unwrap_or_default()).map_err(|bad| {
+        let fix = "Correct it: hosts, separated by commas or white space";
+        let problem = EnvProblem::new(Severity::Error, variable, format!("cannot be used: {bad}"), fix);
+        StartError::Settings(EnvProblems(vec![problem]))
+    })
 }
 
 fn host_policy(private: bool) -> HostPolicy {

@@ -242,6 +242,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         clock: clock.clone(),
         cipher: cipher.clone(),
         host_policy: object_store::host_policy(&settings),
+        key_hosts: gateway_tier::key_hosts(settings.env_key_hosts.as_deref())?,
         env: parts.env,
         demo_base: demo.clone(),
         limits: WireLimits::default(),
@@ -341,6 +342,7 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     let post = if works { Some(mail::post(&settings, app_db.clone(), clock.clone()).await?) } else { None };
     let worker = post.map(|post| {
         let worker = knowledge.register(Worker::builder()).register::<MailNotices>(Arc::new(post));
+        let worker = models.register(worker, settings.retention_paused);
         let worker = match &workshop {
             Some(workshop) => workshop.register(worker),
             None => worker,

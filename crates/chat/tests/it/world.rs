@@ -25,7 +25,7 @@ use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, P
 use tale_knowledge::files::{NewUpload, Purpose};
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
-use tale_models::{ApiFormat, Capabilities, ModelSpec, Models, ModelsConfig, NewProvider, WireLimits};
+use tale_models::{ApiFormat, Capabilities, KeyHosts, ModelSpec, Models, ModelsConfig, NewProvider, WireLimits};
 use tale_orgfiles::{AgeKeys, ConfigStore};
 use tale_testkit::TestDb;
 use tale_testkit::upstream::FakeUpstream;
@@ -95,6 +95,7 @@ pub async fn world() -> World {
         clock: clock.clone(),
         cipher: FieldCipher::from_hex(&"ab".repeat(32), None).unwrap(),
         host_policy: HostPolicy::PrivateAllowed,
+        key_hosts: KeyHosts::default(),
         env: Arc::new(tale_env::MapEnv::default()),
         demo_base: None,
         limits: WireLimits::default(),

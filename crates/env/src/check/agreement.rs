@@ -42,6 +42,7 @@ const SHARED: &[(&Var, Harm)] = &[
     (&registry::SESSION_IDLE_TIMEOUT_MINUTES, Harm::Uneven),
     (&registry::SESSION_COOKIE_CACHE_SECONDS, Harm::Uneven),
     (&registry::TALE_ALLOW_PRIVATE_PROVIDER_HOSTS, Harm::Uneven),
+    (&registry::TALE_ENV_KEY_HOSTS, Harm::Uneven),
     (&registry::TALE_ALLOW_OPEN_SIGN_UP, Harm::Uneven),
     (&registry::TALE_ORGANIZATION_CREATORS, Harm::Uneven),
     (&registry::METRICS_BEARER_TOKEN, Harm::Uneven),

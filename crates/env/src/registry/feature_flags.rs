@@ -164,12 +164,16 @@ pub(super) const FEATURE_FLAGS: &[Var] = &[
         ),
 ];
 
-pub(super) const RETENTION: &[Var] = &[
-    retention("TALE_RETENTION_DISABLED", Kind::Flag("true")).help(
+/// `TALE_RETENTION_DISABLED`.
+pub const TALE_RETENTION_DISABLED: Var =
+    Var::new("TALE_RETENTION_DISABLED", Section::Retention, BACKEND, Kind::Flag("true")).help(
         "Pauses the scheduled clean-up for a maintenance window. It restores nothing.",
         "Hält die geplante Bereinigung für ein Wartungsfenster an. Es stellt nichts wieder her.",
         "Suspend le nettoyage planifié pendant une maintenance. Elle ne restaure rien.",
-    ),
+    );
+
+pub(super) const RETENTION: &[Var] = &[
+    TALE_RETENTION_DISABLED,
     retention("TALE_RETENTION_<CATEGORY>_MIN", BOUND).help(
         "Raises the lower bound of a retention category. It can only tighten.",
         "Hebt die Untergrenze einer Aufbewahrungskategorie an. Sie kann nur verschärfen.",

@@ -179,6 +179,20 @@ pub const SOPS_AGE_KEY_FILE: Var = provider("SOPS_AGE_KEY_FILE", BACKEND, Kind::
     "Fichier avec une clé age par ligne, nécessaire pour une rotation.",
 );
 
+/// `TALE_ENV_KEY_HOSTS`.
+pub const TALE_ENV_KEY_HOSTS: Var = provider("TALE_ENV_KEY_HOSTS", WITH_GATEWAY, Kind::Text)
+    .derived(
+        "unset (the vendors of the catalogue, and private hosts where those are admitted)",
+        "nicht gesetzt (die Anbieter des Katalogs, und private Hosts, wo diese zugelassen sind)",
+        "non définie (les fournisseurs du catalogue, et les hôtes privés là où ils sont admis)",
+    )
+    .example("llm.example.com,TALE_PROVIDER_KEY_ACME=acme.example.com")
+    .help(
+        "Further hosts that keys from TALE_PROVIDER_KEY_* and TALE_TOKEN_SOURCE_* may be sent to, because people who manage providers choose addresses: entries separated by commas or white space, as `llm.example.com`, `*.openai.azure.com` or `llm.example.com:8443`. An entry `TALE_PROVIDER_KEY_ACME=acme.example.com` is about that key alone, which then goes nowhere else.",
+        "Weitere Hosts, an die Schlüssel aus TALE_PROVIDER_KEY_* und TALE_TOKEN_SOURCE_* gesendet werden dürfen, denn Adressen wählt, wer Anbieter verwaltet: Einträge, durch Kommas oder Leerraum getrennt, wie `llm.example.com`, `*.openai.azure.com` oder `llm.example.com:8443`. Ein Eintrag `TALE_PROVIDER_KEY_ACME=acme.example.com` gilt nur für diesen Schlüssel, der dann nirgendwo sonst hingeht.",
+        "Autres hôtes auxquels les clés de TALE_PROVIDER_KEY_* et TALE_TOKEN_SOURCE_* peuvent être envoyées, car ceux qui gèrent les fournisseurs choisissent les adresses : entrées séparées par des virgules ou des espaces, comme `llm.example.com`, `*.openai.azure.com` ou `llm.example.com:8443`. Une entrée `TALE_PROVIDER_KEY_ACME=acme.example.com` ne vaut que pour cette clé, qui ne va alors nulle part ailleurs.",
+    );
+
 pub(super) const PROVIDER_SECRETS: &[Var] = &[
     provider("TALE_PROVIDER_KEY_<NAME>", WITH_GATEWAY, Kind::Secret { min: 1 }).secret().help(
         "API key of a model provider whose credential names this variable instead of storing the key. The whole name has at most 40 characters.",
@@ -195,6 +209,7 @@ pub(super) const PROVIDER_SECRETS: &[Var] = &[
         "Geheimnis, mit dem sich ein Abonnement-Zugang bei seinem Vermittler anmeldet. Der ganze Name hat höchstens 60 Zeichen.",
         "Secret avec lequel un identifiant d’abonnement s’authentifie auprès de son courtier. Le nom entier compte au plus 60 caractères.",
     ),
+    TALE_ENV_KEY_HOSTS,
     SOPS_AGE_KEY,
     SOPS_AGE_KEY_FILE,
 ];

@@ -29,7 +29,7 @@ use tale_knowledge::corpora::{Corpora, OwnDatabases};
 use tale_knowledge::embedder::{Answer, EmbedFailure, Embedder, EmbeddingModel, Purpose};
 use tale_knowledge::keyword::{Keyword, KeywordParts, RepairPolicy};
 use tale_knowledge::{Knowledge, KnowledgeParts};
-use tale_models::{Models, ModelsConfig};
+use tale_models::{KeyHosts, Models, ModelsConfig};
 use tale_orgfiles::{AgeKeys, ConfigStore, FileWatch};
 use tale_testkit::TestDb;
 use tokio_util::sync::CancellationToken;
@@ -135,6 +135,7 @@ impl World {
             clock: clock.clone(),
             cipher: FieldCipher::from_hex(&"a1".repeat(32), None).unwrap(),
             host_policy: HostPolicy::PrivateAllowed,
+            key_hosts: KeyHosts::default(),
             env: Arc::new(MapEnv::default()),
             demo_base: None,
             limits: Default::default(),

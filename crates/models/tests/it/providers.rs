@@ -528,3 +528,34 @@ async fn an_endpoint_that_asks_for_no_key_is_called_without_one() {
     room.models.test_provider(room.org, &Actor::System, "ollama", None, None).await.unwrap().result.unwrap();
     assert_eq!(upstream.chat_requests()[0].key, None);
 }
+
+/// Whoever manages providers chooses addresses; the keys in variables are the operator's.
+#[tokio::test]
+async fn a_key_of_the_operator_goes_to_no_address_that_somebody_chose() {
+    let upstream = FakeUpstream::start().await;
+    let by_variable = |slug: &str, base: &str| NewProvider {
+        api_key: None,
+        secret_env: Some("TALE_PROVIDER_KEY_SET".into()),
+        ..new_provider(slug, base, vec![chat_model("m")])
+    };
+    let public = Room::with(HostPolicy::PublicOnly, None).await;
+    let (models, org, actor) = (&public.models, public.org, &public.actor);
+    models.create_provider(org, actor, by_variable("own", "https://collector.example.com/v1")).await.unwrap();
+    let elsewhere = NewCredential {
+        endpoint: Some("https://collector.example.com/v1".into()),
+        ..env_credential("elsewhere", "TALE_PROVIDER_KEY_SET")
+    };
+    models.create_credential(org, actor, "openai", elsewhere).await.unwrap();
+    for slug in ["own", "openai"] {
+        let refused = models.test_provider(org, &Actor::System, slug, None, None).await.unwrap_err();
+        assert_eq!(refused.code, Code::CredentialSecretInvalid, "{slug}");
+        assert!(refused.message.contains("TALE_ENV_KEY_HOSTS") && refused.message.contains("collector.example.com"));
+        assert!(!refused.message.contains("sk-from-env"));
+    }
+    // The operator admits private hosts, and with them what runs there.
+    let private = Room::new().await;
+    let (models, org, actor) = (&private.models, private.org, &private.actor);
+    models.create_provider(org, actor, by_variable("own", &upstream.openai_base())).await.unwrap();
+    models.test_provider(org, &Actor::System, "own", None, None).await.unwrap().result.unwrap();
+    assert_eq!(upstream.chat_requests()[0].key.as_deref(), Some("Bearer sk-from-env"));
+}

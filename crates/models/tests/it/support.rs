@@ -11,7 +11,7 @@ use tale_core::ids::{OrgId, UserId};
 use tale_core::net::HostPolicy;
 use tale_env::MapEnv;
 use tale_governance::policies::Policies;
-use tale_models::{ApiFormat, ModelSpec, Models, ModelsConfig, NewProvider, Purpose, WireLimits};
+use tale_models::{ApiFormat, KeyHosts, ModelSpec, Models, ModelsConfig, NewProvider, Purpose, WireLimits};
 use tale_orgfiles::{AgeKeys, ConfigStore};
 use tale_testkit::{ManualClock, TestDb};
 use url::Url;
@@ -77,6 +77,7 @@ fn service(
         clock,
         cipher: FieldCipher::from_hex(&"ab".repeat(32), None).unwrap(),
         host_policy,
+        key_hosts: KeyHosts::default(),
         env: Arc::new(MapEnv::of([("TALE_PROVIDER_KEY_SET", " sk-from-env \n")])),
         demo_base,
         limits: WireLimits::default(),
