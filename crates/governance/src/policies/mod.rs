@@ -23,6 +23,7 @@ mod mirror;
 mod model_access;
 mod model_sync;
 mod password_policy;
+mod retention_policy;
 mod sandbox_quota;
 mod sandbox_workspaces;
 mod saving;
@@ -54,6 +55,7 @@ pub use login_policy::LoginRules;
 pub use model_access::{AccessMode, AccessRule, ModelAccess, ModelApi, ModelRules};
 pub use model_sync::ModelSync;
 pub use password_policy::PasswordRules;
+pub use retention_policy::RetentionPolicy;
 pub use sandbox_quota::SandboxQuota;
 pub use sandbox_workspaces::{SandboxWorkspaces, WorkspacesRule};
 pub use scope::{Person, Scope};
@@ -205,6 +207,8 @@ policies! {
     SandboxQuota sandbox_quota SandboxQuota = "sandbox_quota" "sandbox-quota" for Admins;
     /// When files of sandboxes that nobody uses are deleted.
     SandboxWorkspaces sandbox_workspaces SandboxWorkspaces = "sandbox_workspaces" "sandbox-workspaces" for Admins;
+    /// How long records are kept.
+    Retention retention_policy RetentionPolicy = "retention_policy" "retention-policy" for Admins;
 }
 
 impl OrgPolicies {

@@ -3,6 +3,7 @@
 pub(crate) mod credentials;
 pub(crate) mod embedding;
 pub(crate) mod providers;
+pub(crate) mod retention;
 pub(crate) mod subscriptions;
 
 use sqlx::PgConnection;

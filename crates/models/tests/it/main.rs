@@ -11,6 +11,7 @@ mod leases;
 mod ledger;
 mod providers;
 mod responses;
+mod retention;
 mod rotation;
 mod statements;
 mod subscriptions;

@@ -86,9 +86,16 @@ export interface FactorPolicy {
 	exemptSsoUsers: boolean;
 }
 
+<<<<<<< HEAD
 export interface WorkspacesPolicy {
 	enabled: boolean;
 	unusedDays: number;
+=======
+export interface RetentionPolicy {
+	usageLedgerEnabled: boolean;
+	usageLedgerDays: number;
+	deletionGraceDays: number;
+>>>>>>> 6ee3c8d (Delete records of usage after as many days as the organization says)
 }
 
 interface Values {
@@ -102,6 +109,7 @@ interface Values {
 	upload_policy: UploadPolicy;
 	session_idle_timeout: SessionPolicy;
 	two_factor_policy: FactorPolicy;
+	retention_policy: RetentionPolicy;
 	sandbox_quota: {
 		maxSessionsPerOrg: number;
 		maxWorkflowSessionsPerOrg: number;
