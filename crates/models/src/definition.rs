@@ -127,7 +127,7 @@ pub struct Capabilities {
     pub reasoning: bool,
 }
 
-/// US dollars per million tokens. A missing price is unknown, not zero.
+/// US dollars per million tokens, and per minute of a recording. A missing price is unknown, not zero.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pricing {
@@ -140,6 +140,9 @@ pub struct Pricing {
     /// Input tokens read from the provider's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<f64>,
+    /// A minute of a recording that is transcribed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_minute: Option<f64>,
 }
 
 /// A rough class of models, for the automatic choice.
@@ -254,7 +257,7 @@ impl ModelSpec {
                 vision: chat && listed.vision.unwrap_or(false),
                 reasoning: chat && listed.reasoning.unwrap_or(false),
             },
-            pricing: known.then_some(Pricing { input, output, cached_input }),
+            pricing: known.then_some(Pricing { input, output, cached_input, per_minute: None }),
             ..Self::unknown(&listed.id)
         })
     }
@@ -337,12 +340,35 @@ pub struct SubscriptionRuntime {
     pub label: String,
     /// The variables that it reads a token from, the usual one first.
     pub target_env_vars: Vec<String>,
+    /// How its tokens may be held.
+    pub methods: Vec<SubscriptionMethod>,
     /// Whether it needs the vendor's id of the account beside the token.
     #[serde(default, skip_serializing_if = "is_default")]
     pub needs_account_id: bool,
     /// Whether plans serve only a part of the models, which must then be listed (MOD-41).
     #[serde(default, skip_serializing_if = "is_default")]
     pub needs_models: bool,
+}
+
+/// How the tokens of a plan are held (MOD-39).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SubscriptionMethod {
+    /// One token, pasted by whoever has the plan. Nothing renews it (MOD-40).
+    SubscriptionKey,
+    /// A broker hands them out.
+    SubscriptionBroker,
+}
+
+impl SubscriptionMethod {
+    /// The stored and transmitted word.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::SubscriptionKey => "subscription-key",
+            Self::SubscriptionBroker => "subscription-broker",
+        }
+    }
 }
 
 /// Where the address of a provider stands when not in the definition.
@@ -444,8 +470,10 @@ pub(crate) fn check_models(path: &str, models: &[ModelSpec], issues: &mut Vec<Is
         if model.dimensions.is_some_and(|width| !(1..=MAX_DIMENSIONS).contains(&width)) {
             issues.push(Issue::new(field("dimensions"), format!("must be from 1 to {MAX_DIMENSIONS}")));
         }
-        let prices =
-            model.pricing.map(|pricing| [pricing.input, pricing.output, pricing.cached_input]).unwrap_or_default();
+        let prices = model
+            .pricing
+            .map(|pricing| [pricing.input, pricing.output, pricing.cached_input, pricing.per_minute])
+            .unwrap_or_default();
         if prices.iter().flatten().any(|price| !price.is_finite() || !(0.0..=1e6).contains(price)) {
             issues.push(Issue::new(field("pricing"), "must hold prices from 0 to 1000000"));
         }

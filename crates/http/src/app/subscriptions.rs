@@ -24,7 +24,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(test_subscription))
 }
 
-/// Adds a subscription. It acts in the provider's agent runtime alone; no chat and no other call uses it.
+/// Adds a subscription: a pasted token, or a broker that hands them out. It acts in the provider's agent runtime alone; no chat and no other call uses it.
 #[utoipa::path(post, path = "/api/app/providers/{slug}/subscriptions", tag = "app: providers", params(("slug" = String, Path), ("orgId" = Option<String>, Query)), request_body = AddSubscriptionRequest, responses((status = 201, body = Subscription)))]
 async fn add_subscription(
     State(app): State<App>,
@@ -34,10 +34,12 @@ async fn add_subscription(
 ) -> Result<(StatusCode, Json<Subscription>), HttpProblem> {
     caller.require(Capability::ProvidersManage)?;
     let form = body.read()?;
+    let pasted = (form.target_env_var, form.account_id);
+    let (source, secret) = AddSubscriptionRequest::source(form.broker, form.broker_secret, form.token, pasted)?;
     let new = NewSubscription {
         name: form.name,
-        broker: form.broker.try_into()?,
-        secret: form.broker_secret.map(Into::into),
+        source,
+        secret: secret.map(Into::into),
         model_allowlist: form.model_allowlist,
     };
     let one = app.models.create_subscription(caller.org, &caller.actor(), &slug, new).await?;
@@ -57,8 +59,9 @@ async fn change_subscription(
     let change = SubscriptionChange {
         version: form.version,
         name: form.name,
-        broker: form.broker.map(TryInto::try_into).transpose()?,
+        source: ChangeSubscriptionRequest::source(form.broker, (form.target_env_var, form.account_id))?,
         secret: form.broker_secret.map(Into::into),
+        token: form.token.map(Into::into),
         model_allowlist: form.model_allowlist,
         enabled: form.enabled,
     };

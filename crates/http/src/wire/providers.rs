@@ -60,7 +60,7 @@ pub(crate) struct ModelCapabilities {
     pub(crate) reasoning: bool,
 }
 
-/// US dollars per million tokens. A missing price is unknown.
+/// US dollars per million tokens, and per minute of a recording. A missing price is unknown.
 #[derive(Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct ModelPricing {
@@ -74,11 +74,20 @@ pub(crate) struct ModelPricing {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) cached_input: Option<f64>,
+    /// A minute of a recording that is transcribed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) per_minute: Option<f64>,
 }
 
 impl From<tale_models::Pricing> for ModelPricing {
     fn from(pricing: tale_models::Pricing) -> Self {
-        Self { input: pricing.input, output: pricing.output, cached_input: pricing.cached_input }
+        Self {
+            input: pricing.input,
+            output: pricing.output,
+            cached_input: pricing.cached_input,
+            per_minute: pricing.per_minute,
+        }
     }
 }
 
@@ -152,6 +161,7 @@ impl From<Model> for ModelSpec {
                 input: pricing.input,
                 output: pricing.output,
                 cached_input: pricing.cached_input,
+                per_minute: pricing.per_minute,
             }),
             tool_api: match model.tool_api {
                 Some(ToolApi::Responses) => tale_models::ToolApi::Responses,

@@ -1,4 +1,4 @@
-//! Subscriptions and their brokers on the wire.
+//! Subscriptions, their tokens and their brokers on the wire.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +17,10 @@ pub(crate) struct SubscriptionRuntime {
     label: String,
     /// The variables that it reads a token from, the usual one first.
     target_env_vars: Vec<String>,
+    /// How tokens may be held.
+    methods: Vec<SubscriptionMethod>,
+    /// The vendor's id of the account is needed beside a pasted token.
+    needs_account_id: bool,
     /// Plans serve only a part of the models, which must be listed.
     needs_models: bool,
 }
@@ -27,7 +31,28 @@ impl From<tale_models::SubscriptionRuntime> for SubscriptionRuntime {
             harness: runtime.harness,
             label: runtime.label,
             target_env_vars: runtime.target_env_vars,
+            methods: runtime.methods.into_iter().map(Into::into).collect(),
+            needs_account_id: runtime.needs_account_id,
             needs_models: runtime.needs_models,
+        }
+    }
+}
+
+/// How the tokens of a plan are held.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SubscriptionMethod {
+    /// One token that was pasted and that nothing renews.
+    SubscriptionKey,
+    /// A broker hands them out.
+    SubscriptionBroker,
+}
+
+impl From<tale_models::SubscriptionMethod> for SubscriptionMethod {
+    fn from(method: tale_models::SubscriptionMethod) -> Self {
+        match method {
+            tale_models::SubscriptionMethod::SubscriptionKey => Self::SubscriptionKey,
+            tale_models::SubscriptionMethod::SubscriptionBroker => Self::SubscriptionBroker,
         }
     }
 }
@@ -210,8 +235,18 @@ pub(crate) struct Subscription {
     id: String,
     /// Unique in the organization, among credentials too.
     name: String,
-    broker: Broker,
-    /// First four and last two characters of the broker's stored secret.
+    auth_method: SubscriptionMethod,
+    /// For `subscription-broker`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    broker: Option<Broker>,
+    /// The variable that the agent runtime reads the token from.
+    target_env_var: String,
+    /// The vendor's id of the account of a pasted token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    account_id: Option<String>,
+    /// First four and last two characters of the pasted token, or of the broker's stored secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     masked: Option<String>,
@@ -225,10 +260,21 @@ pub(crate) struct Subscription {
 
 impl From<tale_models::Subscription> for Subscription {
     fn from(one: tale_models::Subscription) -> Self {
+        let auth_method = one.source.method().into();
+        let (broker, target_env_var, account_id) = match one.source {
+            tale_models::TokenSource::Broker(broker) => {
+                let target = broker.target_env_var.clone();
+                (Some(broker.into()), target, None)
+            }
+            tale_models::TokenSource::Pasted(pasted) => (None, pasted.target_env_var, pasted.account_id),
+        };
         Self {
             id: one.id.to_string(),
             name: one.name,
-            broker: one.broker.into(),
+            auth_method,
+            broker,
+            target_env_var,
+            account_id,
             masked: one.masked,
             model_allowlist: one.model_allowlist,
             enabled: one.enabled,
@@ -243,7 +289,18 @@ impl From<tale_models::Subscription> for Subscription {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AddSubscriptionRequest {
     pub(crate) name: String,
-    pub(crate) broker: Broker,
+    /// Who hands out tokens; or else `token`.
+    #[serde(default)]
+    pub(crate) broker: Option<Broker>,
+    /// A token of the plan; kept encrypted, and never renewed.
+    #[serde(default)]
+    pub(crate) token: Option<String>,
+    /// The variable that the agent runtime reads `token` from; the usual one when left out.
+    #[serde(default)]
+    pub(crate) target_env_var: Option<String>,
+    /// The vendor's id of the account of `token`.
+    #[serde(default)]
+    pub(crate) account_id: Option<String>,
     /// What signs in to the broker; kept encrypted, instead of a variable.
     #[serde(default)]
     pub(crate) broker_secret: Option<String>,
@@ -266,10 +323,63 @@ pub(crate) struct ChangeSubscriptionRequest {
     pub(crate) broker: Option<Broker>,
     #[serde(default)]
     pub(crate) broker_secret: Option<String>,
+    /// Takes the place of the pasted token.
+    #[serde(default)]
+    pub(crate) token: Option<String>,
+    /// Of a pasted token, together with `accountId`.
+    #[serde(default)]
+    pub(crate) target_env_var: Option<String>,
+    /// Of a pasted token, together with `targetEnvVar`.
+    #[serde(default)]
+    pub(crate) account_id: Option<String>,
     #[serde(default)]
     pub(crate) model_allowlist: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) enabled: Option<bool>,
+}
+
+impl AddSubscriptionRequest {
+    /// Where its tokens come from, and the secret beside it.
+    ///
+    /// # Errors
+    /// `INVALID_BODY` unless it names a broker or a token, and not both.
+    pub(crate) fn source(
+        broker: Option<Broker>,
+        broker_secret: Option<String>,
+        token: Option<String>,
+        pasted: (Option<String>, Option<String>),
+    ) -> Result<(tale_models::TokenSource, Option<String>), Problem> {
+        let absent = |field: &str, beside: &str| Problem::invalid_field(field, &format!("must be absent {beside}"));
+        match (broker, pasted) {
+            (Some(_), (None, None)) if token.is_some() => Err(absent("token", "beside a broker")),
+            (Some(broker), (None, None)) => Ok((tale_models::TokenSource::Broker(broker.try_into()?), broker_secret)),
+            (Some(_), _) => Err(absent("targetEnvVar", "beside a broker, which names it")),
+            (None, _) if broker_secret.is_some() => Err(absent("brokerSecret", "without a broker")),
+            (None, (target_env_var, account_id)) => {
+                let target_env_var = target_env_var.unwrap_or_default();
+                let pasted = tale_models::PastedToken { target_env_var, account_id };
+                Ok((tale_models::TokenSource::Pasted(pasted), token))
+            }
+        }
+    }
+}
+
+impl ChangeSubscriptionRequest {
+    /// What replaces where tokens come from, if anything does.
+    ///
+    /// # Errors
+    /// `INVALID_BODY` for a broker beside what belongs to a pasted token.
+    pub(crate) fn source(
+        broker: Option<Broker>,
+        pasted: (Option<String>, Option<String>),
+    ) -> Result<Option<tale_models::TokenSource>, Problem> {
+        match (broker, pasted) {
+            (None, (None, None)) => Ok(None),
+            (broker, pasted) => {
+                AddSubscriptionRequest::source(broker, None, None, pasted).map(|(source, _)| Some(source))
+            }
+        }
+    }
 }
 
 /// What asking a broker gave.

@@ -7,14 +7,14 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 use tale_core::ids::{CredentialId, OrgId};
 
-use crate::subscriptions::{Broker, Subscription};
+use crate::subscriptions::{Subscription, TokenSource};
 
 #[derive(sqlx::FromRow)]
 struct Row {
     id: CredentialId,
     provider_slug: String,
     name: String,
-    broker: Json<Broker>,
+    broker: Json<TokenSource>,
     masked: Option<String>,
     model_allowlist: Vec<String>,
     enabled: bool,
@@ -28,7 +28,7 @@ impl From<Row> for Subscription {
             id: row.id,
             provider_slug: row.provider_slug,
             name: row.name,
-            broker: row.broker.0,
+            source: row.broker.0,
             masked: row.masked,
             model_allowlist: row.model_allowlist,
             enabled: row.enabled,
@@ -101,7 +101,7 @@ pub(crate) async fn insert(
     .bind(org)
     .bind(&one.provider_slug)
     .bind(&one.name)
-    .bind(Json(&one.broker))
+    .bind(Json(&one.source))
     .bind(sealed)
     .bind(&one.masked)
     .bind(&one.model_allowlist)
@@ -132,7 +132,7 @@ pub(crate) async fn update(
     .bind(one.id)
     .bind(from)
     .bind(&one.name)
-    .bind(Json(&one.broker))
+    .bind(Json(&one.source))
     .bind(&one.masked)
     .bind(sealed)
     .bind(&one.model_allowlist)

@@ -1,4 +1,4 @@
-//! Asking a broker and taking one of its accounts (MOD-47 to MOD-49).
+//! Taking the token of a run: asking a broker for its accounts and choosing one (MOD-47 to MOD-49), or the pasted one.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -11,9 +11,9 @@ use tale_core::ids::{CredentialId, OrgId};
 use tale_core::net::refusal_in;
 use tale_core::problem::{Code, Problem};
 
-use super::document::{Broker, BrokerAuthMethod, BrokerMethod, Selection};
+use super::document::{Broker, BrokerAuthMethod, BrokerMethod, PastedToken, Selection, TokenSource};
 use super::path::TokensPath;
-use super::pool::{Excluded, Pool, Rules, Usable};
+use super::pool::{Excluded, Pool, Rules, Usable, digest_of};
 use super::{Subscription, runtime, secret_context};
 use crate::credentials::not_found;
 use crate::secret::env_key;
@@ -72,11 +72,11 @@ enum BrokerFailure {
 }
 
 impl Models {
-    /// Asks the broker of a subscription and takes an account that can be used now, one of those not in `tried` where
-    /// there is one. Asked anew for each run; nothing is kept.
+    /// The token of a subscription for one run: the pasted one, or of the accounts that its broker lists one that can be
+    /// used now, one of those not in `tried` where there is one. Asked anew for each run; nothing is kept.
     ///
     /// # Errors
-    /// `CREDENTIAL_NOT_FOUND` for one that is gone or disabled, `CREDENTIAL_ENV_MISSING`,
+    /// `CREDENTIAL_NOT_FOUND` for one that is gone or disabled, `CREDENTIAL_ENV_MISSING`, `CREDENTIAL_SECRET_INVALID`,
     /// `PROVIDER_UPSTREAM_ERROR` when the broker gives no list, `SUBSCRIPTION_EXHAUSTED` when no account can be used.
     pub async fn select_token(
         &self,
@@ -88,36 +88,78 @@ impl Models {
         if !one.enabled {
             return Err(not_found());
         }
-        let (pool, free_at) = self.pool_of(org, &one).await?;
+        let broker = match &one.source {
+            TokenSource::Broker(broker) => broker,
+            TokenSource::Pasted(pasted) => return self.pasted(org, &one, pasted).await,
+        };
+        let (pool, free_at) = self.pool_of(org, &one, broker).await?;
         let exhausted = pool.usable.is_empty();
-        match self.taken(org, &one, pool, tried).await? {
+        match self.taken(org, &one, broker.selection, pool, tried).await? {
             Some(taken) => Ok(SelectedToken {
                 account: taken.account,
                 token: taken.token,
                 vendor_account: taken.vendor_account,
-                target_env_var: one.broker.target_env_var,
+                target_env_var: broker.target_env_var.clone(),
             }),
-            None if exhausted => {
-                let mut problem = Problem::new(
-                    Code::SubscriptionExhausted,
-                    format!("No account of the subscription \u{201c}{}\u{201d} can be used right now.", one.name),
-                );
-                problem.retry_after = free_at.and_then(|at| (at - self.inner.clock.now()).to_std().ok());
-                Err(problem)
-            }
+            None if exhausted => Err(self.exhausted(&one, free_at)),
             None => Err(not_found()),
         }
+    }
+
+    fn exhausted(&self, one: &Subscription, free_at: Option<chrono::DateTime<chrono::Utc>>) -> Problem {
+        let mut problem = Problem::new(
+            Code::SubscriptionExhausted,
+            format!("No account of the subscription \u{201c}{}\u{201d} can be used right now.", one.name),
+        );
+        problem.retry_after = free_at.and_then(|at| (at - self.inner.clock.now()).to_std().ok());
+        problem
+    }
+
+    /// The pasted token, unless the vendor refused it within the last minute.
+    async fn pasted(&self, org: OrgId, one: &Subscription, pasted: &PastedToken) -> Result<SelectedToken, Problem> {
+        let token = self.stored_secret(org, one).await?.ok_or_else(not_found)?;
+        let account = digest_of(token.expose_secret());
+        let (cooling, free_at) = {
+            let mut conn = self.inner.pool.acquire().await?;
+            store::subscriptions::cooling(&mut conn, org, one.id, self.inner.clock.now()).await?
+        };
+        if cooling.contains(&account) {
+            return Err(self.exhausted(one, free_at));
+        }
+        let (vendor_account, target_env_var) = (pasted.account_id.clone(), pasted.target_env_var.clone());
+        Ok(SelectedToken { account, token, vendor_account, target_env_var })
+    }
+
+    /// The stored token, or secret of the broker.
+    async fn stored_secret(&self, org: OrgId, one: &Subscription) -> Result<Option<SecretString>, Problem> {
+        let sealed = {
+            let mut conn = self.inner.pool.acquire().await?;
+            store::subscriptions::sealed_secret(&mut conn, org, one.id).await?
+        };
+        let Some(sealed) = sealed else { return Ok(None) };
+        let plain = self.inner.cipher.open(&secret_context(one.id), &sealed).map_err(|error| {
+            Problem::new(
+                Code::CredentialSecretInvalid,
+                "What is stored of the subscription can no longer be decrypted, because ENCRYPTION_SECRET_HEX has changed. Enter it again on the providers page.",
+            )
+            .because(error)
+        })?;
+        Ok(Some(SecretString::from(plain)))
     }
 
     /// Asks the broker as a run would, and says what it gave.
     ///
     /// # Errors
-    /// `CREDENTIAL_NOT_FOUND`, `CREDENTIAL_ENV_MISSING`, `PROVIDER_UPSTREAM_ERROR` with the reason.
+    /// `CREDENTIAL_NOT_FOUND`, `CREDENTIAL_ENV_MISSING`, `PROVIDER_UPSTREAM_ERROR` with the reason, `INVALID_BODY` for a
+    /// pasted token, which only a run can try.
     pub async fn test_subscription(&self, org: OrgId, id: CredentialId) -> Result<BrokerTest, Problem> {
         let one = self.subscription(org, id).await?;
-        let (pool, _) = self.pool_of(org, &one).await?;
+        let Some(broker) = one.source.broker() else {
+            return Err(Problem::invalid_field("id", "names a pasted token, which only a task of its runtime can try"));
+        };
+        let (pool, _) = self.pool_of(org, &one, broker).await?;
         let (items, usable, excluded) = (pool.items, pool.usable.len(), pool.excluded.clone());
-        let taken = self.taken(org, &one, pool, &HashSet::new()).await?;
+        let taken = self.taken(org, &one, broker.selection, pool, &HashSet::new()).await?;
         Ok(BrokerTest { items, usable, excluded, account: taken.map(|taken| taken.account) })
     }
 
@@ -140,11 +182,12 @@ impl Models {
         &self,
         org: OrgId,
         one: &Subscription,
+        broker: &Broker,
     ) -> Result<(Pool, Option<chrono::DateTime<chrono::Utc>>), Problem> {
         let runtime = runtime(&one.provider_slug)?;
-        let secret = self.broker_secret(org, one).await?;
-        let answer = self.ask(&one.broker, secret.as_ref()).await.and_then(|answer| {
-            let path = &one.broker.response_mapping.tokens_path;
+        let secret = self.broker_secret(org, one, broker).await?;
+        let answer = self.ask(broker, secret.as_ref()).await.and_then(|answer| {
+            let path = &broker.response_mapping.tokens_path;
             let found = TokensPath::parse(path).ok().and_then(|path| Some(path.list(&answer)?.len()));
             match found {
                 None => Err(BrokerFailure::NoList(path.clone())),
@@ -162,31 +205,32 @@ impl Models {
             store::subscriptions::cooling(&mut conn, org, one.id, now).await?
         };
         let rules = Rules {
-            broker: &one.broker,
+            broker,
             provider: &one.provider_slug,
             needs_account: runtime.needs_account_id,
             cooling: &cooling,
             now,
         };
-        let items = TokensPath::parse(&one.broker.response_mapping.tokens_path).ok();
+        let items = TokensPath::parse(&broker.response_mapping.tokens_path).ok();
         let items = items.as_ref().and_then(|path| path.list(&answer)).unwrap_or_default();
         Ok((Pool::of(&items, &rules), free_at))
     }
 
     /// The secret that signs in: the stored one, else the variable's.
-    async fn broker_secret(&self, org: OrgId, one: &Subscription) -> Result<Option<SecretString>, Problem> {
-        if one.broker.auth.method == BrokerAuthMethod::None {
+    async fn broker_secret(
+        &self,
+        org: OrgId,
+        one: &Subscription,
+        broker: &Broker,
+    ) -> Result<Option<SecretString>, Problem> {
+        if broker.auth.method == BrokerAuthMethod::None {
             return Ok(None);
         }
-        let sealed = {
-            let mut conn = self.inner.pool.acquire().await?;
-            store::subscriptions::sealed_secret(&mut conn, org, one.id).await?
-        };
-        if let Some(sealed) = sealed {
-            let plain = self.inner.cipher.open(&secret_context(one.id), &sealed).map_err(Problem::internal)?;
-            return Ok(Some(SecretString::from(plain)));
+        if let Some(stored) = self.stored_secret(org, one).await? {
+            return Ok(Some(stored));
         }
-        let name = one.broker.auth.secret_env.as_deref().unwrap_or_default();
+        let name = broker.auth.secret_env.as_deref().unwrap_or_default();
+        self.inner.key_hosts.check(name, &broker.endpoint, self.inner.wire.policy())?;
         let missing = || {
             Problem::new(
                 Code::CredentialEnvMissing,
@@ -241,6 +285,7 @@ impl Models {
         &self,
         org: OrgId,
         one: &Subscription,
+        selection: Selection,
         pool: Pool,
         tried: &HashSet<String>,
     ) -> Result<Option<Usable>, Problem> {
@@ -248,7 +293,7 @@ impl Models {
         if left.iter().any(|account| !tried.contains(&account.account)) {
             left.retain(|account| !tried.contains(&account.account));
         }
-        let place = match one.broker.selection {
+        let place = match selection {
             _ if left.is_empty() => return Ok(None),
             Selection::First => Some(0),
             Selection::Random => {

@@ -1,4 +1,5 @@
-//! What a broker is asked and how its answer is read (spec 40, 6.2).
+//! Where the tokens of a subscription come from: what a broker is asked and how its answer is read (spec 40, 6.2), or
+//! a token that somebody pasted.
 
 use reqwest::header::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use tale_env::registry::TOKEN_SOURCE_PREFIX;
 use url::Url;
 
 use super::path::TokensPath;
-use crate::definition::SubscriptionRuntime;
+use crate::definition::{SubscriptionMethod, SubscriptionRuntime};
 
 /// Longest name of a secret's variable (spec 40, 5.3).
 const MAX_ENV_NAME: usize = 60;
@@ -17,6 +18,94 @@ const MAX_FIELD: usize = 100;
 /// Headers that a request has anyway.
 const OWN_HEADERS: [&str; 8] =
     ["host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "accept"];
+
+/// Where the tokens of a subscription come from. Holds no secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TokenSource {
+    /// From a broker.
+    Broker(Broker),
+    /// It is one, which stands encrypted beside.
+    Pasted(PastedToken),
+}
+
+/// What belongs to a pasted token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PastedToken {
+    /// The variable that the agent runtime reads the token from.
+    pub target_env_var: String,
+    /// The vendor's id of the account, where the runtime needs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
+}
+
+impl TokenSource {
+    /// How the tokens are held.
+    #[must_use]
+    pub fn method(&self) -> SubscriptionMethod {
+        match self {
+            Self::Broker(_) => SubscriptionMethod::SubscriptionBroker,
+            Self::Pasted(_) => SubscriptionMethod::SubscriptionKey,
+        }
+    }
+
+    /// The broker, where there is one.
+    #[must_use]
+    pub fn broker(&self) -> Option<&Broker> {
+        match self {
+            Self::Broker(broker) => Some(broker),
+            Self::Pasted(_) => None,
+        }
+    }
+
+    /// Judges it for a provider whose subscriptions run in `runtime`.
+    ///
+    /// # Errors
+    /// As [`Broker::check`].
+    pub(super) fn check(&self, runtime: &SubscriptionRuntime, policy: HostPolicy) -> Result<(), Problem> {
+        if !runtime.methods.contains(&self.method()) {
+            let known: Vec<&str> = runtime.methods.iter().map(|method| method.text()).collect();
+            return Err(Problem::invalid_field(
+                "authMethod",
+                &format!("must be {} for this provider", known.join(" or ")),
+            ));
+        }
+        match self {
+            Self::Broker(broker) => broker.check(runtime, policy),
+            Self::Pasted(pasted) => pasted.check(runtime),
+        }
+    }
+}
+
+impl PastedToken {
+    fn check(&self, runtime: &SubscriptionRuntime) -> Result<(), Problem> {
+        let mut issues: Vec<Issue> = Vec::new();
+        if let Some(why) = unread(runtime, &self.target_env_var) {
+            issues.push(Issue::new("targetEnvVar", why));
+        }
+        match &self.account_id {
+            None if runtime.needs_account_id => {
+                issues
+                    .push(Issue::new("accountId", format!("is required: {} needs it beside the token", runtime.label)));
+            }
+            Some(id) if !(1..=MAX_FIELD).contains(&id.len()) || !id.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                issues.push(Issue::new("accountId", "must have 1 to 100 characters and no spaces"));
+            }
+            _ => {}
+        }
+        if issues.is_empty() { Ok(()) } else { Err(Problem::invalid_body(issues)) }
+    }
+}
+
+/// Why a runtime would not find a token, if it would not.
+fn unread(runtime: &SubscriptionRuntime, variable: &str) -> Option<String> {
+    if runtime.target_env_vars.iter().any(|known| known == variable) {
+        return None;
+    }
+    let known = runtime.target_env_vars.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    Some(format!("must be one that {} reads: {known}", runtime.label))
+}
 
 /// A broker: a service that hands out the tokens of a pool of accounts. Holds no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,9 +228,8 @@ impl Broker {
     pub(super) fn check(&self, runtime: &SubscriptionRuntime, policy: HostPolicy) -> Result<(), Problem> {
         let mut issues = Vec::new();
         let mut refuse = |path: &str, why: String| issues.push(Issue::new(format!("broker.{path}"), why));
-        if !runtime.target_env_vars.contains(&self.target_env_var) {
-            let known = runtime.target_env_vars.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            refuse("targetEnvVar", format!("must be one that {} reads: {known}", runtime.label));
+        if let Some(why) = unread(runtime, &self.target_env_var) {
+            refuse("targetEnvVar", why);
         }
         if let Err(why) = TokensPath::parse(&self.response_mapping.tokens_path) {
             refuse("responseMapping.tokensPath", why.to_owned());

@@ -1,4 +1,4 @@
-//! Subscriptions: accounts of a provider's own plans, handed out by a broker (spec 40, section 6).
+//! Subscriptions: accounts of a provider's own plans, each a pasted token or handed out by a broker (spec 40, section 6).
 //!
 //! They act only in the agent runtime that they are bound to. They have a table of their own and no call of a model
 //! looks there, so none can use one by mistake. What there is now: they are kept, their broker is asked, and an
@@ -23,7 +23,9 @@ use crate::secret::{checked_key, masked};
 use crate::{Models, catalog, changed, store};
 
 pub use broker::{BrokerTest, SelectedToken};
-pub use document::{Broker, BrokerAuth, BrokerAuthMethod, BrokerMethod, ResponseMapping, Selection};
+pub use document::{
+    Broker, BrokerAuth, BrokerAuthMethod, BrokerMethod, PastedToken, ResponseMapping, Selection, TokenSource,
+};
 pub use pool::Excluded;
 
 /// Most subscriptions of an organization.
@@ -38,9 +40,9 @@ pub struct Subscription {
     pub provider_slug: String,
     /// Its name, unique in the organization, among credentials too.
     pub name: String,
-    /// Who hands out its tokens.
-    pub broker: Broker,
-    /// The excerpt of the stored secret of the broker.
+    /// Where its tokens come from.
+    pub source: TokenSource,
+    /// The excerpt of the pasted token, or of the broker's stored secret.
     pub masked: Option<String>,
     /// The models that its plan serves; empty = all.
     pub model_allowlist: Vec<String>,
@@ -57,9 +59,9 @@ pub struct Subscription {
 pub struct NewSubscription {
     /// Its name.
     pub name: String,
-    /// Its broker.
-    pub broker: Broker,
-    /// What signs in to the broker; kept encrypted, and instead of a variable.
+    /// Where its tokens come from.
+    pub source: TokenSource,
+    /// The token, or what signs in to the broker; kept encrypted, and instead of a variable.
     pub secret: Option<SecretString>,
     /// The models that its plan serves.
     pub model_allowlist: Vec<String>,
@@ -72,10 +74,12 @@ pub struct SubscriptionChange {
     pub version: i64,
     /// A new name.
     pub name: Option<String>,
-    /// A new broker, which replaces the present one whole (MOD-42).
-    pub broker: Option<Broker>,
-    /// A new secret.
+    /// What replaces the present source whole (MOD-42). A broker does not become a token, nor the reverse.
+    pub source: Option<TokenSource>,
+    /// A new secret of the broker.
     pub secret: Option<SecretString>,
+    /// A new token in the place of the pasted one.
+    pub token: Option<SecretString>,
     /// A new list of models.
     pub model_allowlist: Option<Vec<String>>,
     /// Whether it may be used.
@@ -102,14 +106,19 @@ impl Models {
             return Err(Problem::invalid_field("name", "is one subscription too many: there may be 100"));
         }
         let id = CredentialId::new();
-        let (broker, key) = signed(new.broker, new.secret, None)?;
-        broker.check(runtime, self.inner.wire.policy())?;
+        let (mut source, key) = signed(new.source, new.secret, None)?;
+        if let TokenSource::Pasted(pasted) = &mut source
+            && pasted.target_env_var.is_empty()
+        {
+            pasted.target_env_var = runtime.target_env_vars.first().cloned().unwrap_or_default();
+        }
+        source.check(runtime, self.inner.wire.policy())?;
         let sealed = key.as_deref().map(|key| self.seal_secret(id, key)).transpose()?;
         let one = Subscription {
             id,
             provider_slug: provider_slug.to_owned(),
             name: free_name(&mut tx, org, &new.name).await?,
-            broker,
+            source,
             masked: key.as_deref().map(masked),
             model_allowlist: plan_models(runtime, new.model_allowlist)?,
             enabled: true,
@@ -117,7 +126,8 @@ impl Models {
             updated_at: self.inner.clock.now(),
         };
         store::subscriptions::insert(&mut tx, org, &one, sealed.as_deref()).await?;
-        let details = json!({ "provider": one.provider_slug, "name": one.name, "authMethod": "subscription-broker" });
+        let method = one.source.method().text();
+        let details = json!({ "provider": one.provider_slug, "name": one.name, "authMethod": method });
         self.record(&mut tx, org, actor, "credential.create", id, details).await?;
         tx.commit().await?;
         Ok(one)
@@ -148,19 +158,33 @@ impl Models {
             after.name = free_name(&mut tx, org, &name).await?;
             fields.push("name");
         }
-        if change.broker.is_some() || change.secret.is_some() {
-            let wanted = change.broker.unwrap_or_else(|| before.broker.clone());
-            let (broker, key) = signed(wanted, change.secret, Some(&before))?;
-            broker.check(runtime, self.inner.wire.policy())?;
-            after.masked = match (&key, &broker.auth) {
+        let (secret, misplaced) = match &before.source {
+            TokenSource::Broker(_) => (change.secret, change.token.is_some().then_some("token")),
+            TokenSource::Pasted(_) => (change.token, change.secret.is_some().then_some("brokerSecret")),
+        };
+        if let Some(field) = misplaced {
+            return Err(Problem::invalid_field(field, "belongs to the other kind of subscription"));
+        }
+        if change.source.is_some() || secret.is_some() {
+            let wanted = change.source.unwrap_or_else(|| before.source.clone());
+            if wanted.method() != before.source.method() {
+                return Err(Problem::invalid_field("authMethod", "cannot change; make another subscription instead"));
+            }
+            let (source, key) = signed(wanted, secret, Some(&before))?;
+            source.check(runtime, self.inner.wire.policy())?;
+            after.masked = match (&key, source.broker().map(|broker| &broker.auth)) {
                 (Some(key), _) => Some(masked(key)),
-                (None, auth) if auth.method == BrokerAuthMethod::None || auth.secret_env.is_some() => None,
+                (None, Some(auth)) if auth.method == BrokerAuthMethod::None || auth.secret_env.is_some() => None,
                 (None, _) => before.masked.clone(),
             };
             sealed = key.as_deref().map(|key| self.seal_secret(id, key)).transpose()?;
-            fields.extend((broker != before.broker).then_some("broker"));
-            fields.extend((sealed.is_some() || after.masked != before.masked).then_some("brokerSecret"));
-            after.broker = broker;
+            let (source_field, secret_field) = match &source {
+                TokenSource::Broker(_) => ("broker", "brokerSecret"),
+                TokenSource::Pasted(_) => ("targetEnvVar", "token"),
+            };
+            fields.extend((source != before.source).then_some(source_field));
+            fields.extend((sealed.is_some() || after.masked != before.masked).then_some(secret_field));
+            after.source = source;
         }
         if let Some(models) = change.model_allowlist {
             after.model_allowlist = plan_models(runtime, models)?;
@@ -264,15 +288,34 @@ fn plan_models(runtime: &SubscriptionRuntime, models: Vec<String>) -> Result<Vec
     Ok(models)
 }
 
-/// The broker as it is kept, and its new secret. A stored one stays when nothing else is said, but only for the same
-/// place: another one must not be sent a secret that nobody entered for it.
+/// The source as it is kept, and its new token or secret; a stored one stays when nothing else is said.
 fn signed(
-    mut broker: Broker,
+    source: TokenSource,
     secret: Option<SecretString>,
     before: Option<&Subscription>,
-) -> Result<(Broker, Option<String>), Problem> {
+) -> Result<(TokenSource, Option<String>), Problem> {
     let secret = secret.filter(|secret| !secret.expose_secret().trim().is_empty());
     let key = secret.map(|secret| checked_key(&secret)).transpose()?;
+    match source {
+        TokenSource::Broker(broker) => {
+            let (broker, key) = signed_broker(broker, key, before)?;
+            Ok((TokenSource::Broker(broker), key))
+        }
+        TokenSource::Pasted(_) if key.is_none() && before.is_none() => Err(Problem::new(
+            Code::CredentialSecretInvalid,
+            "The token is missing. Paste the one that the vendor gave you for your plan.",
+        )),
+        TokenSource::Pasted(pasted) => Ok((TokenSource::Pasted(pasted), key)),
+    }
+}
+
+/// The broker as it is kept, and its new secret. A stored one stays only for the same place: another one must not be
+/// sent a secret that nobody entered for it.
+fn signed_broker(
+    mut broker: Broker,
+    key: Option<String>,
+    before: Option<&Subscription>,
+) -> Result<(Broker, Option<String>), Problem> {
     if broker.auth.method == BrokerAuthMethod::None {
         if key.is_some() {
             return Err(Problem::invalid_field("brokerSecret", "must be absent without a method of signing in"));
@@ -292,10 +335,12 @@ fn signed(
             Code::CredentialSecretInvalid,
             "The broker's secret is missing. Enter it, or name a variable that holds it.",
         )),
-        Some(before) if before.broker.endpoint.origin() != broker.endpoint.origin() => Err(Problem::new(
-            Code::CredentialSecretInvalid,
-            "The stored secret belongs to another address. Enter the secret of this broker.",
-        )),
+        Some(before) if before.source.broker().map(|old| old.endpoint.origin()) != Some(broker.endpoint.origin()) => {
+            Err(Problem::new(
+                Code::CredentialSecretInvalid,
+                "The stored secret belongs to another address. Enter the secret of this broker.",
+            ))
+        }
         Some(_) => Ok((broker, None)),
     }
 }

@@ -124,6 +124,11 @@ impl Pool {
     }
 }
 
+/// Names the account of a token that nothing else names.
+pub(super) fn digest_of(token: &str) -> String {
+    format!("token:{}", hex(&sha256(token.as_bytes())))
+}
+
 fn judged(item: &Value, rules: &Rules<'_>) -> Verdict {
     let ResponseMapping { token_field, status_field, active_value, expires_field, .. } = &rules.broker.response_mapping;
     let fits =
@@ -151,7 +156,7 @@ fn judged(item: &Value, rules: &Rules<'_>) -> Verdict {
     }
     let account = match word(&item["id"]).filter(|id| (1..=MAX_ID).contains(&id.chars().count())) {
         Some(id) => format!("id:{id}"),
-        None => format!("token:{}", hex(&sha256(token.as_bytes()))),
+        None => digest_of(token),
     };
     if rules.cooling.contains(&account) {
         return Verdict::No(Excluded::Cooling);

@@ -9,7 +9,7 @@ use tale_core::ids::CredentialId;
 use tale_core::net::HostPolicy;
 use tale_core::problem::Code;
 use tale_governance::policies::ModelRules;
-use tale_models::{Broker, Excluded, NewSubscription, Subscription, SubscriptionChange};
+use tale_models::{Broker, Excluded, NewSubscription, PastedToken, Subscription, SubscriptionChange, TokenSource};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -56,7 +56,11 @@ impl FakeBroker {
 }
 
 fn named(name: &str, broker: Broker, secret: Option<&str>) -> NewSubscription {
-    NewSubscription { name: name.into(), broker, secret: secret.map(SecretString::from), model_allowlist: Vec::new() }
+    of_source(name, TokenSource::Broker(broker), secret)
+}
+
+fn of_source(name: &str, source: TokenSource, secret: Option<&str>) -> NewSubscription {
+    NewSubscription { name: name.into(), source, secret: secret.map(SecretString::from), model_allowlist: Vec::new() }
 }
 
 async fn add(room: &Room, broker: Broker) -> Subscription {
@@ -158,7 +162,10 @@ async fn the_secret_signs_in_and_goes_nowhere_else() {
     assert_eq!(missing.unwrap_err().code, Code::CredentialSecretInvalid);
     let both = bearer(json!({ "secretEnv": "TALE_TOKEN_SOURCE_POOL" }));
     let one = models.create_subscription(org, actor, "anthropic", named("Plan", both, Some(secret))).await.unwrap();
-    assert_eq!((one.masked.as_deref(), one.broker.auth.secret_env.as_deref()), (Some("brok…89"), None));
+    assert_eq!(
+        (one.masked.as_deref(), one.source.broker().unwrap().auth.secret_env.as_deref()),
+        (Some("brok…89"), None)
+    );
     models.test_subscription(org, one.id).await.unwrap();
     assert!(broker.heads.lock().unwrap()[0].contains(&format!("authorization: bearer {secret}")));
     let rows: Vec<String> =
@@ -169,7 +176,12 @@ async fn the_secret_signs_in_and_goes_nowhere_else() {
     // The stored secret stays for the same place alone, gives way to a variable, and goes with the method.
     let change = async |version: i64, broker: Broker, secret: Option<&str>| {
         let secret = secret.map(SecretString::from);
-        let change = SubscriptionChange { version, broker: Some(broker), secret, ..SubscriptionChange::default() };
+        let change = SubscriptionChange {
+            version,
+            source: Some(TokenSource::Broker(broker)),
+            secret,
+            ..SubscriptionChange::default()
+        };
         models.change_subscription(org, actor, one.id, change).await
     };
     let kept = change(1, broker.document(json!({ "auth": { "method": "header", "headerName": "X-Key" } })), None).await;
@@ -270,4 +282,86 @@ async fn no_call_of_a_model_finds_a_subscription() {
     let select = models.select_token(org, one.id, &HashSet::new()).await.unwrap_err();
     assert_eq!(select.code, Code::CredentialNotFound);
     assert_eq!(models.test_subscription(org, CredentialId::new()).await.unwrap_err().code, Code::CredentialNotFound);
+}
+
+#[tokio::test]
+async fn a_broker_of_somebody_s_choice_gets_no_secret_of_the_operator() {
+    let room = Room::with(HostPolicy::PublicOnly, None).await;
+    let broker: Broker = serde_json::from_value(json!({
+        "endpoint": "https://collector.example.com/tokens", "targetEnvVar": "CLAUDE_CODE_OAUTH_TOKEN",
+        "auth": { "method": "bearer", "secretEnv": "TALE_TOKEN_SOURCE_POOL" },
+        "responseMapping": { "tokensPath": "$.tokens", "tokenField": "token" },
+    }))
+    .unwrap();
+    let one = add(&room, broker).await;
+    let refused = room.models.test_subscription(room.org, one.id).await.unwrap_err();
+    assert_eq!(refused.code, Code::CredentialSecretInvalid);
+    assert!(refused.message.contains("TALE_ENV_KEY_HOSTS") && refused.message.contains("collector.example.com"));
+}
+
+/// MOD-40: it is stored encrypted, taken as it is, and left alone for a minute after the vendor refused it.
+#[tokio::test]
+async fn a_pasted_token_is_kept_encrypted_and_handed_to_its_runtime_alone() {
+    let room = Room::new().await;
+    let (models, org, actor) = (&room.models, room.org, &room.actor);
+    let pasted = |variable: &str, account: Option<&str>| {
+        TokenSource::Pasted(PastedToken { target_env_var: variable.into(), account_id: account.map(str::to_owned) })
+    };
+    let token = "sk-ant-oat01-0123456789";
+    let create = |slug: &'static str, name: &'static str, source: TokenSource, token: Option<&'static str>| async move {
+        models.create_subscription(org, actor, slug, of_source(name, source, token)).await
+    };
+    let missing = create("anthropic", "x", pasted("", None), None).await.unwrap_err();
+    assert_eq!(missing.code, Code::CredentialSecretInvalid);
+    for (slug, source, path) in [
+        ("anthropic", pasted("PATH", None), "targetEnvVar"),
+        ("openai", pasted("", None), "accountId"),
+        ("openai", pasted("", Some("two words")), "accountId"),
+    ] {
+        assert_eq!(issues(&create(slug, "x", source, Some(token)).await.unwrap_err()), [path], "{slug}");
+    }
+    let one = create("anthropic", "Plan", pasted("", None), Some(token)).await.unwrap();
+    assert_eq!(one.masked.as_deref(), Some("sk-a…89"));
+    let rows: Vec<String> =
+        sqlx::query_scalar("SELECT to_jsonb(s)::text FROM app.subscriptions s").fetch_all(&room.db.app).await.unwrap();
+    assert!(rows.len() == 1 && !rows[0].contains(token));
+    assert!(!format!("{:?}", room.audit().await).contains(token));
+
+    let none = HashSet::new();
+    let taken = models.select_token(org, one.id, &none).await.unwrap();
+    assert_eq!((taken.token.expose_secret(), taken.target_env_var.as_str()), (token, "CLAUDE_CODE_OAUTH_TOKEN"));
+    models.cool_account(org, one.id, &taken.account).await.unwrap();
+    let refused = models.select_token(org, one.id, &none).await.unwrap_err();
+    assert_eq!((refused.code, refused.retry_after), (Code::SubscriptionExhausted, Some(Duration::from_secs(60))));
+
+    // Replacing it keeps its id; it is another account from then on. It never becomes a broker.
+    let change = |version: i64| SubscriptionChange { version, ..SubscriptionChange::default() };
+    let replaced = SubscriptionChange { token: Some(SecretString::from("sk-ant-oat01-abcdefghij")), ..change(1) };
+    assert_eq!(
+        models.change_subscription(org, actor, one.id, replaced).await.unwrap().masked.as_deref(),
+        Some("sk-a…ij")
+    );
+    let other = models.select_token(org, one.id, &none).await.unwrap();
+    assert_eq!(other.token.expose_secret(), "sk-ant-oat01-abcdefghij");
+    let broker = FakeBroker::listing(json!([])).await.document(json!({}));
+    for (wrong, path) in [
+        (SubscriptionChange { source: Some(TokenSource::Broker(broker)), ..change(2) }, "authMethod"),
+        (SubscriptionChange { secret: Some(SecretString::from("a-secret-of-a-broker")), ..change(2) }, "brokerSecret"),
+    ] {
+        assert_eq!(issues(&models.change_subscription(org, actor, one.id, wrong).await.unwrap_err()), [path]);
+    }
+    assert_eq!(models.test_subscription(org, one.id).await.unwrap_err().code, Code::InvalidBody);
+
+    let codex = NewSubscription {
+        model_allowlist: vec!["gpt-6-luna".into()],
+        ..of_source("Codex", pasted("", Some("acct_1")), Some(token))
+    };
+    let codex = models.create_subscription(org, actor, "openai", codex).await.unwrap();
+    let taken = models.select_token(org, codex.id, &none).await.unwrap();
+    assert_eq!(taken.vendor_account.as_deref(), Some("acct_1"));
+    // A coding plan whose vendor has no broker.
+    create("zai", "Coding plan", pasted("", None), Some(token)).await.unwrap();
+    let broker = FakeBroker::listing(json!([])).await.document(json!({ "targetEnvVar": "ANTHROPIC_AUTH_TOKEN" }));
+    let refused = create("zai", "Pool", TokenSource::Broker(broker), None).await.unwrap_err();
+    assert_eq!(issues(&refused), ["authMethod"]);
 }

@@ -86,16 +86,15 @@ export interface FactorPolicy {
 	exemptSsoUsers: boolean;
 }
 
-<<<<<<< HEAD
 export interface WorkspacesPolicy {
 	enabled: boolean;
 	unusedDays: number;
-=======
+}
+
 export interface RetentionPolicy {
 	usageLedgerEnabled: boolean;
 	usageLedgerDays: number;
 	deletionGraceDays: number;
->>>>>>> 6ee3c8d (Delete records of usage after as many days as the organization says)
 }
 
 interface Values {

@@ -158,8 +158,13 @@ export async function removeCredential(orgId: string, { id, version }: Credentia
 
 export interface SubscriptionBody {
 	name: string;
-	broker: Broker;
+	/** Either a broker, */
+	broker?: Broker;
 	brokerSecret?: string;
+	/** or a token. */
+	token?: string;
+	targetEnvVar?: string;
+	accountId?: string;
 	modelAllowlist: string[];
 }
 

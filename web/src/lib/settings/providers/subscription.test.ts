@@ -1,8 +1,25 @@
 import { expect, test } from 'vitest';
 import type { Subscription } from '#lib/api/types.ts';
-import { brokerOf, emptyForm, fieldOf, formOf, missing } from './subscription.ts';
+import {
+	brokerOf,
+	emptyForm,
+	emptyTokenForm,
+	fieldOf,
+	formOf,
+	missing,
+	missingOfToken,
+	pastedOf,
+	tokenFormOf
+} from './subscription.ts';
 
-const runtime = { harness: 'claude-code', label: 'Claude Code', targetEnvVars: ['TOKEN', 'OLD'], needsModels: false };
+const runtime = {
+	harness: 'claude-code',
+	label: 'Claude Code',
+	targetEnvVars: ['TOKEN', 'OLD'],
+	methods: ['subscription-broker' as const],
+	needsAccountId: false,
+	needsModels: false
+};
 
 test('a broker that is opened and saved stays as it was', () => {
 	const broker = {
@@ -16,8 +33,7 @@ test('a broker that is opened and saved stays as it was', () => {
 		timeoutMs: 250,
 		maxResponseBytes: 2_048
 	};
-	const subscription = { broker, modelAllowlist: ['m'] } as Subscription;
-	expect(brokerOf(formOf(subscription), broker)).toEqual(broker);
+	expect(brokerOf(formOf(broker, ['m']), broker)).toEqual(broker);
 });
 
 test('a secret that is typed takes the place of a variable, and none is sent without a sign-in', () => {
@@ -38,4 +54,21 @@ test('what is missing is named at its field', () => {
 	expect(fieldOf('modelAllowlist.3')).toBe('models');
 	expect(fieldOf('broker.auth.secretEnv')).toBe('secretEnv');
 	expect(fieldOf('elsewhere')).toBeNull();
+});
+
+test('a pasted token is sent when it is typed and stays otherwise', () => {
+	const codex = { ...runtime, needsAccountId: true };
+	const empty = emptyTokenForm(codex);
+	const errors = missingOfToken('n', empty, codex);
+	expect(errors.secret && errors.accountId).toBeTruthy();
+	expect(pastedOf({ ...empty, token: ' t ', accountId: ' a ' })).toEqual({
+		token: 't',
+		targetEnvVar: 'TOKEN',
+		accountId: 'a',
+		modelAllowlist: []
+	});
+	const stored = { targetEnvVar: 'OLD', accountId: 'a', modelAllowlist: ['m'] } as Subscription;
+	const opened = tokenFormOf(stored);
+	expect(pastedOf(opened)).toEqual({ token: undefined, targetEnvVar: 'OLD', accountId: 'a', modelAllowlist: ['m'] });
+	expect(Object.values(missingOfToken('n', opened, codex, stored)).some(Boolean)).toBe(false);
 });

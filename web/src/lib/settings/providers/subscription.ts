@@ -1,4 +1,4 @@
-/** The form of a subscription: what a broker is asked and how its answer is read. */
+/** The forms of a subscription: a pasted token, or what a broker is asked and how its answer is read. */
 import { toProblem } from '#lib/api/problem.ts';
 import type { Broker, Subscription, SubscriptionRuntime } from '#lib/api/types.ts';
 import { problemText } from '#lib/i18n/problems.ts';
@@ -44,7 +44,7 @@ export function emptyForm(runtime: SubscriptionRuntime): BrokerForm {
 	};
 }
 
-export function formOf({ broker, modelAllowlist }: Subscription): BrokerForm {
+export function formOf(broker: Broker, modelAllowlist: readonly string[]): BrokerForm {
 	const { responseMapping: mapping, auth } = broker;
 	return {
 		endpoint: broker.endpoint,
@@ -93,9 +93,40 @@ export function brokerOf(form: BrokerForm, before?: Broker): Broker {
 	};
 }
 
+export interface TokenForm {
+	token: string;
+	accountId: string;
+	targetEnvVar: string;
+	models: string[];
+}
+
+export const emptyTokenForm = (runtime: SubscriptionRuntime): TokenForm => ({
+	token: '',
+	accountId: '',
+	targetEnvVar: runtime.targetEnvVars[0] ?? '',
+	models: []
+});
+
+export const tokenFormOf = ({ accountId, targetEnvVar, modelAllowlist }: Subscription): TokenForm => ({
+	token: '',
+	accountId: accountId ?? '',
+	targetEnvVar,
+	models: [...modelAllowlist]
+});
+
+/** The pasted token as it is sent; one that is not typed anew stays. */
+export const pastedOf = (form: TokenForm) => ({
+	token: form.token.trim() || undefined,
+	targetEnvVar: form.targetEnvVar,
+	accountId: form.accountId.trim() || undefined,
+	modelAllowlist: form.models
+});
+
 /** The field of the form that a refusal is about. */
-export function fieldOf(path: string): keyof BrokerForm | null {
-	const fields: Record<string, keyof BrokerForm> = {
+export function fieldOf(path: string): keyof BrokerForm | 'accountId' | null {
+	const fields: Record<string, keyof BrokerForm | 'accountId'> = {
+		accountId: 'accountId',
+		targetEnvVar: 'targetEnvVar',
 		'broker.endpoint': 'endpoint',
 		'broker.auth.headerName': 'headerName',
 		'broker.auth.secretEnv': 'secretEnv',
@@ -112,7 +143,7 @@ export function fieldOf(path: string): keyof BrokerForm | null {
 	return fields[path.replace(/\.\d+$/, '')] ?? null;
 }
 
-export type SubscriptionErrors = Partial<Record<keyof BrokerForm | 'name' | 'failure', string | null>>;
+export type SubscriptionErrors = Partial<Record<keyof BrokerForm | 'accountId' | 'name' | 'failure', string | null>>;
 
 /** What has to be filled in before anything is sent. */
 export function missing(
@@ -128,6 +159,21 @@ export function missing(
 		endpoint: form.endpoint.trim() ? null : m.problem_url(),
 		headerName: form.signIn !== 'header' || form.headerName.trim() ? null : m.subscriptions_header_missing(),
 		secret: !signsIn || secret ? null : m.subscriptions_secret_missing(),
+		models: !runtime.needsModels || form.models.length > 0 ? null : m.providers_models_missing()
+	};
+}
+
+/** The same of a pasted token. */
+export function missingOfToken(
+	name: string,
+	form: TokenForm,
+	runtime: SubscriptionRuntime,
+	before?: Subscription
+): SubscriptionErrors {
+	return {
+		name: name.trim() ? null : m.setup_name_missing(),
+		secret: form.token.trim() || before ? null : m.subscriptions_token_missing(),
+		accountId: !runtime.needsAccountId || form.accountId.trim() ? null : m.subscriptions_account_missing(),
 		models: !runtime.needsModels || form.models.length > 0 ? null : m.providers_models_missing()
 	};
 }
