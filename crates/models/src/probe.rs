@@ -29,6 +29,8 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 const TEST_TOKENS: u32 = 64;
 /// What a test's question counts for, in tokens.
 const TEST_PROMPT_TOKENS: u64 = 32;
+/// Bytes of a token of an answer, about.
+const BYTES_OF_A_TOKEN: usize = 4;
 /// Most of a test's answer that is shown, in characters.
 const TEST_REPLY_CHARS: usize = 400;
 
@@ -148,9 +150,16 @@ impl Models {
         });
         let latency = started.elapsed();
         let outcome = match &tested {
-            Ok((_, Some((input, output)))) => Outcome::Known(price.consumption(*input, 0, *output)),
+            Ok((reply, Some((input, output)))) if *input > 0 && (*output > 0 || !chat || reply.is_empty()) => {
+                Outcome::Known(price.consumption(*input, 0, *output))
+            }
             Err(error) if error.before_work() => Outcome::Released,
-            Ok((_, None)) | Err(_) => Outcome::Floor(price.consumption(TEST_PROMPT_TOKENS, 0, 0)),
+            Ok((reply, _)) => {
+                // What the provider does not count is estimated.
+                let reply = if chat { reply.len().div_ceil(BYTES_OF_A_TOKEN) as u64 } else { 0 };
+                Outcome::Floor(price.consumption(TEST_PROMPT_TOKENS, 0, reply))
+            }
+            Err(_) => Outcome::Floor(price.consumption(TEST_PROMPT_TOKENS, 0, 0)),
         };
         self.inner.ledger.settle(hold, outcome).await;
         let result = tested.map(|(reply, _)| reply);

@@ -12,11 +12,11 @@ use tale_core::ids::OrgId;
 use tale_core::problem::{Code, Problem};
 use tale_governance::budgets::Refusal;
 
-use crate::Models;
 use crate::available::{Loaded, embeds};
 use crate::definition::{CatalogSource, ProviderKind, Purpose};
-use crate::ledger::{Charge, Consumption, HoldError, Outcome, Price, source};
+use crate::ledger::{Charge, HoldError, Outcome, Price, source};
 use crate::wire::{ModelError, ModelErrorCode, Recording, Transcript};
+use crate::{Models, duration};
 
 /// A pinned transcription model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,13 +108,6 @@ impl From<HoldError> for TranscribeError {
             error => Self::Store(error.into()),
         }
     }
-}
-
-/// The length of a recording, rounded up.
-fn whole_seconds(seconds: Option<f64>) -> u64 {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float saturates")]
-    let whole = seconds.unwrap_or(0.0).ceil() as u64;
-    whole
 }
 
 fn models_of(loaded: &[Loaded]) -> impl Iterator<Item = TranscriptionModel> + '_ {
@@ -226,14 +219,19 @@ impl Models {
         // OpenRouter knows no times.
         let verbose = one.provider.catalog_source != CatalogSource::OpenrouterApi;
         let charge = Charge::of(org, payer, source::TRANSCRIPTION, &model.provider_slug, &model.model);
-        // Speech has no list price here: it is limited by requests, and its length is recorded.
-        let hold = self.inner.ledger.hold(&charge, Price::default().whole(0, 0, 1)).await?;
-        hold.progress(Consumption::default(), 0);
+        let spec = one.models.iter().find(|spec| spec.id == model.model);
+        let price = Price::of(spec.and_then(|spec| spec.pricing.as_ref()));
+        let length = duration::length(path, size).await;
+        let hold = self.inner.ledger.hold(&charge, price.whole_recording(length.seconds)).await?;
+        let measured = price.recording(length.seconds);
+        hold.progress(measured, 0);
         let heard = self.inner.wire.transcribe(&target, &model.model, recording, verbose).await;
         let outcome = match &heard {
-            Ok(heard) => Outcome::Known(Consumption { units: whole_seconds(heard.seconds), ..Consumption::default() }),
+            Ok(Transcript { seconds: Some(seconds), .. }) => {
+                Outcome::Known(price.recording(duration::whole(*seconds).min(length.most)))
+            }
             Err(error) if error.before_work() => Outcome::Released,
-            Err(_) => Outcome::Floor(Consumption::default()),
+            Ok(_) | Err(_) => Outcome::Floor(measured),
         };
         self.inner.ledger.settle(hold, outcome).await;
         Ok((model.target(), heard.map_err(TranscribeError::of)?))

@@ -162,10 +162,16 @@ impl Round {
         )
     }
 
+    /// Whether the provider counted both sides: one that leaves a side out, or counts none of an answer that arrived, is
+    /// not believed to have used nothing.
+    fn is_whole(&self, usage: Usage) -> bool {
+        usage.input_tokens > 0 && (usage.output_tokens > 0 || self.delivered == 0)
+    }
+
     /// Books the call. `error`: it did not come to its end.
     pub(crate) async fn end(self, error: Option<&ModelError>, cancelled: bool) {
         let outcome = match (self.usage, error) {
-            (Some(usage), None) if !cancelled => Outcome::Known(self.meter.price.consumption(
+            (Some(usage), None) if !cancelled && self.is_whole(usage) => Outcome::Known(self.meter.price.consumption(
                 usage.input_tokens,
                 usage.cached_input_tokens.unwrap_or(0),
                 usage.output_tokens,

@@ -15,6 +15,8 @@ pub struct Price {
     input: u64,
     cached: u64,
     output: u64,
+    /// Of a minute of a recording.
+    minute: u64,
 }
 
 /// Millionths in one.
@@ -36,6 +38,8 @@ impl Price {
             input: millionths(pricing.input),
             cached: millionths(pricing.cached_input.or(pricing.input)),
             output: millionths(pricing.output),
+            // A dollar is a million micro-dollars.
+            minute: millionths(pricing.per_minute).saturating_mul(1_000_000),
         }
     }
 
@@ -58,6 +62,22 @@ impl Price {
             units: 0,
             cost_micro_usd: self.cost(input, cached, output),
         }
+    }
+
+    /// A recording of so many seconds with what it costs, rounded up.
+    #[must_use]
+    pub fn recording(&self, seconds: u64) -> Consumption {
+        let exact = u128::from(seconds) * u128::from(self.minute);
+        let cost = u64::try_from(exact.div_ceil(60 * MILLION)).unwrap_or(u64::MAX);
+        Consumption { units: seconds, cost_micro_usd: cost, ..Consumption::default() }
+    }
+
+    /// The estimate of a recording of so many seconds, which is admitted whole or not at all (MOD-87).
+    #[must_use]
+    pub fn whole_recording(&self, seconds: u64) -> Estimate {
+        let floor = self.recording(seconds);
+        let needed = Amounts { tokens: 0, cost_micro_usd: floor.cost_micro_usd, requests: 1 };
+        Estimate { needed, wanted: needed, floor, price: *self }
     }
 
     /// The most that a call can use: `prompt` tokens are sent and `answers` answers of at most
@@ -115,7 +135,8 @@ mod tests {
     use super::*;
 
     fn price(input: f64, output: f64) -> Price {
-        Price::of(Some(&Pricing { input: Some(input), output: Some(output), cached_input: Some(input / 10.0) }))
+        let cached_input = Some(input / 10.0);
+        Price::of(Some(&Pricing { input: Some(input), output: Some(output), cached_input, per_minute: None }))
     }
 
     #[test]
@@ -128,6 +149,15 @@ mod tests {
         for odd in [f64::NAN, f64::INFINITY, -1.0] {
             assert_eq!(Price::of(Some(&Pricing { input: Some(odd), ..Pricing::default() })).cost(10, 0, 0), 0);
         }
+    }
+
+    #[test]
+    fn a_recording_costs_its_minutes_and_counts_its_seconds() {
+        let price = Price::of(Some(&Pricing { per_minute: Some(0.006), ..Pricing::default() }));
+        let cost = |seconds| (price.recording(seconds).units, price.recording(seconds).cost_micro_usd);
+        assert_eq!([cost(60), cost(90), cost(1), cost(0)], [(60, 6_000), (90, 9_000), (1, 100), (0, 0)]);
+        assert_eq!(Price::default().recording(3_600).cost_micro_usd, 0);
+        assert_eq!(price.whole_recording(60).needed, Amounts { tokens: 0, cost_micro_usd: 6_000, requests: 1 });
     }
 
     proptest! {

@@ -22,6 +22,7 @@ const OWN_HEADERS: [&str; 8] =
 /// Where the tokens of a subscription come from. Holds no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "a handful of them, each for a moment")]
 pub enum TokenSource {
     /// From a broker.
     Broker(Broker),

@@ -219,7 +219,7 @@ async fn no_answer_of_a_provider_breaks_the_sums_or_eats_a_budget() {
 async fn what_is_believed_of_a_claim_costs_what_so_many_tokens_cost() {
     let kit = Kit::new().await;
     let ledger = kit.ledger(&Arc::default());
-    let pricing = Pricing { input: Some(10.0), output: Some(100.0), cached_input: None };
+    let pricing = Pricing { input: Some(10.0), output: Some(100.0), cached_input: None, per_minute: None };
     let price = Price::of(Some(&pricing));
     let claim = |input, output| price.consumption(input, 0, output);
     let (most_input, most_output) = (16 * 100 + 65_536, 4 * 500 + 4_096);

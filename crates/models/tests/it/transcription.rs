@@ -6,7 +6,7 @@ use serde_json::json;
 use tale_core::Actor;
 use tale_core::problem::Code;
 use tale_governance::policies::{Key, MAX_AGE, ModelRules};
-use tale_models::{CredentialChange, ModelSpec, Purpose, TranscribeError, TranscriptionState};
+use tale_models::{CredentialChange, ModelSpec, Pricing, Purpose, TranscribeError, TranscriptionState};
 use tale_testkit::upstream::{FakeUpstream, Reply};
 
 use crate::support::{KEY, Room, chat_model, new_provider};
@@ -75,6 +75,34 @@ async fn a_model_without_times_is_asked_again_and_refusals_keep_their_words() {
     assert!(matches!(hear(&room).await, Err(TranscribeError::Refused(words)) if words.contains("26214400")));
     upstream.push_transcription(Reply::refusal(429, "rate_limit_exceeded", "Slow down"));
     assert!(matches!(hear(&room).await, Err(TranscribeError::Upstream(_))));
+}
+
+/// MOD-65, MOD-87: the provider's length where it tells one, else the file's own; never more than its bytes can be.
+#[tokio::test]
+async fn a_recording_costs_its_minutes_whoever_measures_them() {
+    let upstream = FakeUpstream::start().await;
+    let room = Room::new().await;
+    let pricing = Some(Pricing { per_minute: Some(0.6), ..Pricing::default() });
+    let specs = vec![ModelSpec { pricing, ..hearing("ears") }];
+    let new = new_provider("own", &upstream.openai_base(), specs);
+    room.models.create_provider(room.org, &room.actor, new).await.unwrap();
+    for answer in [
+        json!({ "text": "x", "duration": 30.0 }),
+        json!({ "text": "x" }),
+        json!({ "text": "x", "usage": { "type": "duration", "seconds": 1e12 } }),
+    ] {
+        upstream.push_transcription(Reply::status(200, &answer));
+        hear(&room).await.unwrap();
+    }
+    let booked: Vec<(i64, i64, String)> =
+        sqlx::query_as("SELECT units, cost_micro_usd, outcome FROM app.usage_bookings ORDER BY reservation_id")
+            .fetch_all(&room.db.app)
+            .await
+            .unwrap();
+    assert_eq!(booked[0], (30, 300_000, "reported".to_owned()));
+    let (measured, bound) = (&booked[1], &booked[2]);
+    assert!((1..=60).contains(&measured.0) && measured.1 == measured.0 * 10_000 && measured.2 == "floor");
+    assert!((60..=120).contains(&bound.0) && bound.1 == bound.0 * 10_000);
 }
 
 #[tokio::test]
