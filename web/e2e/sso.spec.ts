@@ -1,6 +1,7 @@
 import type { Page } from '@playwright/test';
 import { baseUrl, expect, expectAccessible, expectNoOverflow, prefer, test } from './support/app.ts';
 import { CLIENT, CLIENT_SECRET, startIdentityProvider, type IdentityProvider } from './support/identity-provider.ts';
+import { OWN, startSamlProvider } from './support/saml-provider.ts';
 
 let provider: IdentityProvider;
 test.beforeAll(async () => {
@@ -89,6 +90,82 @@ test('people sign in at a real identity provider', async ({ owner, browser, base
 	await expect(form.getByRole('button', { name: 'Log in', exact: true })).toBeVisible();
 	await expect(form.getByRole('button', { name: 'Continue with SSO' })).toHaveCount(0);
 	await signedOut.close();
+});
+
+test('people sign in at a real identity provider by SAML', async ({ owner, browser, baseURL }) => {
+	const idp = await startSamlProvider();
+	const { page } = owner;
+	await owner.open('settings/enterprise-sso');
+	await page.getByLabel('Provider', { exact: true }).selectOption('saml');
+	const own = await page.getByText(/\/api\/sso\/saml\/[0-9a-f-]+\/metadata$/).innerText();
+	await page.getByLabel('Metadata URL', { exact: true }).fill(idp.metadata);
+	await page.getByRole('button', { name: 'Import' }).click();
+	await expect(page.getByText('Metadata imported.')).toBeVisible();
+	await expect(page.getByLabel('Sign-on URL', { exact: true })).toHaveValue(idp.portal);
+	await expect(page.getByLabel('Signing certificates', { exact: true })).toHaveValue(/BEGIN CERTIFICATE/);
+	await page.getByRole('switch', { name: 'Assertions must be encrypted' }).click();
+	await page.getByLabel(/^Certificate of this Tale/).fill(OWN.certificate);
+	await page.getByRole('button', { name: 'Save', exact: true }).click();
+	await expect(page.getByText('Encrypted assertions need a private key.')).toBeVisible();
+	await page.getByLabel(/^Private key of this Tale/).fill(OWN.key);
+	await page.getByRole('switch', { name: 'Teams follow groups' }).click();
+	await page.getByRole('button', { name: 'Test connection' }).click();
+	await expect(page.getByText('Sign-on URL: fine')).toBeVisible();
+	await expectAccessible(page);
+	await page.getByRole('button', { name: 'Save', exact: true }).click();
+	await expect(page.getByRole('button', { name: 'Saved' })).toBeVisible();
+	await expect(page.getByText('One is stored. Leave this empty to keep it.')).toBeVisible();
+	await page.setViewportSize({ width: 320, height: 844 });
+	await expectNoOverflow(page);
+	await page.setViewportSize({ width: 1440, height: 900 });
+	idp.register(await (await page.request.get(own)).text(), true);
+
+	const login = `yara-${Date.now()}`;
+	const email = `${login}@fairbridge.example`;
+	idp.people[login] = { email, name: 'Yara Adler', group: 'Acoustics' };
+	const logIn = async (visitor: Page) => {
+		await visitor.getByLabel('Login').fill(login);
+		await visitor.getByRole('button', { name: 'Sign in' }).click();
+	};
+	// With a question, which the browser's cookie ties to the answer that another site posts.
+	const away = await browser.newContext({ baseURL });
+	await prefer(away, 'light', 'en');
+	const visitor = await away.newPage();
+	await visitor.goto(`/dashboard/${owner.orgId}/documents`);
+	await visitor.getByRole('button', { name: 'Continue with SSO' }).click();
+	await logIn(visitor);
+	await expect(visitor.getByRole('heading', { level: 1, name: 'Knowledge' })).toBeVisible();
+	await expect(visitor.getByRole('button', { name: /account of Yara Adler/ })).toBeVisible();
+	await away.close();
+	await owner.open('settings/teams');
+	await expect(page.getByText('Acoustics')).toBeVisible();
+
+	// From the provider's own pages, without a question.
+	const portal = await browser.newContext({ baseURL });
+	await prefer(portal, 'light', 'en');
+	const begun = await portal.newPage();
+	await begun.goto(idp.portal);
+	await logIn(begun);
+	await expect(begun.getByRole('button', { name: /account of Yara Adler/ })).toBeVisible();
+	await portal.close();
+
+	// What is not encrypted any more is refused, in words.
+	idp.register(await (await page.request.get(own)).text(), false);
+	const plain = await browser.newContext({ baseURL });
+	await prefer(plain, 'light', 'en');
+	const refused = await plain.newPage();
+	await refused.goto('/log-in');
+	await refused.getByRole('button', { name: 'Continue with SSO' }).click();
+	await logIn(refused);
+	await expect(refused).toHaveURL(/log-in\?error=not_believed&recovery=again/);
+	await expect(refused.getByRole('alert')).toContainText('could not be verified');
+	await plain.close();
+
+	await owner.open('settings/enterprise-sso');
+	await page.getByRole('button', { name: 'Remove connection' }).click();
+	await page.getByRole('alertdialog').getByRole('button', { name: 'Remove connection' }).click();
+	await expect(page.getByRole('region', { name: 'Notices' }).getByText('Connection removed')).toBeVisible();
+	idp.stop();
 });
 
 test('the sign-in page shows refusals as text and offers another step where Entra wants one', async ({

@@ -1,6 +1,9 @@
 //! Cryptography in one place: field encryption, digests, random tokens, constant-time comparison.
 //! Algorithms are those of DCF-264; no other room calls a cipher.
 
+pub mod certificate;
+pub mod transport;
+
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Key, Nonce};
 use base64::Engine;

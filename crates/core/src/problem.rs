@@ -50,6 +50,7 @@ codes! {
     CredentialEndpointInvalid = 400 "CREDENTIAL_ENDPOINT_INVALID",
     CredentialSecretInvalid = 400 "CREDENTIAL_SECRET_INVALID",
     PrivateHostBlocked = 400 "PRIVATE_HOST_BLOCKED",
+    SsoSpKeyRequired = 400 "sso_sp_key_required",
     ExtraBodyKeyForbidden = 400 "EXTRA_BODY_KEY_FORBIDDEN",
     FileSizeInvalid = 400 "FILE_SIZE_INVALID",
     FileTooLarge = 400 "FILE_TOO_LARGE",

@@ -141,6 +141,8 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
         "/api/auth/sign-up/email",
         "/api/sso/callback",
         "/api/sso/connections",
+        "/api/sso/saml/{organization}/acs",
+        "/api/sso/saml/{organization}/metadata",
         "/api/sso/start",
         "/api/trusted-headers/authenticate",
     ]

@@ -5,6 +5,7 @@
 //! - [`identity_provider::IdentityProvider`]: signs people in by OpenID Connect.
 //! - [`mail::MailServer`]: a real mail server that keeps what it gets.
 //! - [`recorder::Recorder`]: a service that writes down what it is asked.
+//! - [`saml_provider::Said`]: what an identity provider says by SAML.
 //! - [`ManualClock`]: time that moves when told to.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test support fails loudly")]
@@ -14,6 +15,7 @@ mod foreign;
 pub mod identity_provider;
 pub mod mail;
 pub mod recorder;
+pub mod saml_provider;
 pub mod upstream;
 
 pub use db::{TestDb, workspace};

@@ -26,6 +26,7 @@ pub mod preferences;
 mod proof;
 pub mod providers;
 mod provisioning;
+pub mod saml;
 pub mod sandboxes;
 mod second_factor;
 pub mod session;
@@ -68,6 +69,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(transcription::router())
         .merge(second_factor::router())
         .merge(session::router())
+        .merge(saml::router())
         .merge(sso::router())
         .merge(chat::router())
         .merge(code::router())

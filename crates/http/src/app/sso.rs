@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tale_core::Problem;
-use tale_identity::sso::{self, ConnectionForm, FLOW_LIFETIME, Refused, Returned, SsoEntry};
+use tale_identity::sso::{self, ConnectionForm, FLOW_LIFETIME, Places, Refused, Returned, SsoEntry};
 use tale_identity::{Capability, Role};
 use url::Url;
 use utoipa::ToSchema;
@@ -25,18 +25,17 @@ use crate::state::App;
 
 /// The cookie of a sign-in under way.
 const FLOW_COOKIE: &str = "tale_sso";
-/// Where providers send browsers back.
-const CALLBACK: &str = "/api/sso/callback";
 
-/// How the provider speaks: OpenID Connect, in general or as Microsoft Entra ID does.
+/// How the provider speaks: OpenID Connect, in general or as Microsoft Entra ID does, or SAML 2.0.
 #[derive(Serialize, Deserialize, ToSchema, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 enum SsoProtocol {
     Oidc,
     Entra,
+    Saml,
 }
 
-/// Where the provider says what: paths of claims, with dots into nested ones.
+/// Where the provider says what: paths of claims, with dots into nested ones; with SAML names of attributes.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SsoClaims {
@@ -57,15 +56,33 @@ struct SsoRule {
     role: Role,
 }
 
+/// What SAML needs beside what every provider has.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SsoSaml {
+    /// Where browsers are sent.
+    sign_on_url: String,
+    /// What the provider signs with, as PEM, at most 10.
+    certificates: Vec<String>,
+    /// Whether assertions must be signed themselves, and not only the responses around them.
+    require_signed_assertions: bool,
+    /// Whether they must be encrypted, which needs a private key.
+    require_encrypted_assertions: bool,
+    /// What they are encrypted for, as PEM. It stands in the metadata of this Tale.
+    #[schema(required)]
+    sp_certificate: Option<String>,
+}
+
 /// What the provider is, and what is made of its answers.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SsoConfig {
     protocol: SsoProtocol,
-    /// The issuer, below which the discovery document is.
+    /// The issuer, below which the discovery document is; with SAML the entity ID of the provider.
     issuer: String,
+    /// Empty with SAML.
     client_id: String,
-    /// At most 30; `openid` is added.
+    /// At most 30; `openid` is added. None with SAML.
     scopes: Vec<String>,
     claims: SsoClaims,
     /// Whether the rules decide about roles, at each sign-in.
@@ -76,6 +93,9 @@ struct SsoConfig {
     team_sync: bool,
     /// Groups that have nothing to do with teams, at most 200.
     excluded_groups: Vec<String>,
+    /// With SAML only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    saml: Option<SsoSaml>,
 }
 
 /// An organization's connection with its identity provider.
@@ -89,7 +109,7 @@ struct SsoConnection {
     #[schema(value_type = AssertableRole)]
     default_role: Role,
     domains: Vec<String>,
-    /// Whether a client secret is stored.
+    /// Whether a client secret is stored, or with SAML a private key.
     has_secret: bool,
     /// How many people log in with it and in no other way.
     only_way_of: u64,
@@ -106,6 +126,18 @@ struct SsoSettings {
     connection: Option<SsoConnection>,
     /// The redirect addresses, one for each address of this Tale.
     callbacks: Vec<String>,
+    /// The same for SAML.
+    saml: SamlRegistration,
+}
+
+/// What to register at a provider that speaks SAML.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SamlRegistration {
+    /// The entity ID of this Tale for the organization, which is the address of its metadata too.
+    entity_id: String,
+    /// The addresses that take responses (ACS), one for each address of this Tale.
+    replies: Vec<String>,
 }
 
 /// A connection to save or to test.
@@ -124,6 +156,9 @@ struct SsoForm {
     config: SsoConfig,
     /// Absent: the one that is stored; empty: there is none.
     client_secret: Option<String>,
+    /// With SAML: the private RSA key that assertions are encrypted for, as PEM. Absent: the one that is stored; empty:
+    /// there is none.
+    sp_private_key: Option<String>,
 }
 
 /// A step of a test.
@@ -138,9 +173,9 @@ struct SsoStep {
 /// How far a test came.
 #[derive(Serialize, ToSchema)]
 struct SsoTest {
-    /// The discovery document.
+    /// The discovery document; with SAML the sign-on address.
     discovery: SsoStep,
-    /// The keys; `null` when not tried.
+    /// The keys; `null` when not tried. With SAML the certificates.
     #[schema(required)]
     keys: Option<SsoStep>,
     /// The client id and its secret; `null` when not tried.
@@ -191,7 +226,7 @@ struct Answer {
 }
 
 /// The cookie of a sign-in under way.
-struct UnderWay(Option<String>);
+pub(super) struct UnderWay(pub(super) Option<String>);
 
 impl FromRequestParts<App> for UnderWay {
     type Rejection = std::convert::Infallible;
@@ -209,6 +244,7 @@ impl From<sso::Config> for SsoConfig {
             protocol: match config.protocol {
                 sso::Protocol::Oidc => SsoProtocol::Oidc,
                 sso::Protocol::Entra => SsoProtocol::Entra,
+                sso::Protocol::Saml => SsoProtocol::Saml,
             },
             issuer: config.issuer,
             client_id: config.client_id,
@@ -227,6 +263,13 @@ impl From<sso::Config> for SsoConfig {
                 .collect(),
             team_sync: config.team_sync,
             excluded_groups: config.excluded_groups,
+            saml: config.saml.map(|saml| SsoSaml {
+                sign_on_url: saml.sign_on_url,
+                certificates: saml.certificates,
+                require_signed_assertions: saml.require_signed_assertions,
+                require_encrypted_assertions: saml.require_encrypted_assertions,
+                sp_certificate: saml.sp_certificate,
+            }),
         }
     }
 }
@@ -239,11 +282,15 @@ impl From<SsoForm> for ConnectionForm {
             enabled: form.enabled,
             default_role: form.default_role,
             domains: form.domains,
-            client_secret: form.client_secret,
+            client_secret: match config.protocol {
+                SsoProtocol::Saml => form.sp_private_key,
+                _ => form.client_secret,
+            },
             config: sso::Config {
                 protocol: match config.protocol {
                     SsoProtocol::Oidc => sso::Protocol::Oidc,
                     SsoProtocol::Entra => sso::Protocol::Entra,
+                    SsoProtocol::Saml => sso::Protocol::Saml,
                 },
                 issuer: config.issuer,
                 client_id: config.client_id,
@@ -262,6 +309,13 @@ impl From<SsoForm> for ConnectionForm {
                     .collect(),
                 team_sync: config.team_sync,
                 excluded_groups: config.excluded_groups,
+                saml: config.saml.map(|saml| sso::saml::SamlSettings {
+                    sign_on_url: saml.sign_on_url,
+                    certificates: saml.certificates,
+                    require_signed_assertions: saml.require_signed_assertions,
+                    require_encrypted_assertions: saml.require_encrypted_assertions,
+                    sp_certificate: saml.sp_certificate,
+                }),
             },
         }
     }
@@ -279,13 +333,18 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .route("/http_api/api/sso/callback", axum::routing::get(callback))
 }
 
-fn callback_at(app: &App, origin: &Url) -> String {
-    format!("{}{}", origin.origin().ascii_serialization(), app.site.path(CALLBACK))
+/// Where this Tale is, for a browser at `origin`.
+pub(super) fn places(app: &App, origin: &Url) -> Places {
+    Places { here: app.site.address_at(origin), all: app.site.origins().map(|one| app.site.address_at(one)).collect() }
 }
 
 /// The connection and the redirect addresses to register at the provider.
 #[utoipa::path(get, path = "/api/app/sso", tag = "sso", params(("orgId" = Option<String>, Query)), responses((status = 200, body = SsoSettings)), operation_id = "read_sso")]
-async fn read(State(app): State<App>, Member(caller): Member) -> Result<Json<SsoSettings>, HttpProblem> {
+async fn read(
+    State(app): State<App>,
+    Member(caller): Member,
+    RequestOrigin(origin): RequestOrigin,
+) -> Result<Json<SsoSettings>, HttpProblem> {
     let connection = app.identity.sso_connection(&caller).await?.map(|found| SsoConnection {
         id: found.id.to_string(),
         display_name: found.display_name,
@@ -296,9 +355,9 @@ async fn read(State(app): State<App>, Member(caller): Member) -> Result<Json<Sso
         only_way_of: found.only_way_of,
         config: found.config.map(SsoConfig::from),
     });
-    let origins = std::iter::once(&app.site.url).chain(&app.site.additional);
-    let callbacks = origins.map(|origin| callback_at(&app, origin)).collect();
-    Ok(Json(SsoSettings { connection, callbacks }))
+    let places = places(&app, &origin);
+    let saml = SamlRegistration { entity_id: places.entity_id(caller.org), replies: places.every_acs(caller.org) };
+    Ok(Json(SsoSettings { connection, callbacks: places.every_callback(), saml }))
 }
 
 /// Saves the connection. Another provider or client needs its secret again.
@@ -326,7 +385,7 @@ async fn test(
 ) -> Result<Json<SsoTest>, HttpProblem> {
     caller.require(Capability::SignInManage)?;
     let form = body.read()?.into();
-    let tested = app.identity.test_sso_connection(&caller, form, &callback_at(&app, &origin)).await?;
+    let tested = app.identity.test_sso_connection(&caller, form, &places(&app, &origin).callback()).await?;
     let step = |done: Result<(), String>| SsoStep { ok: done.is_ok(), detail: done.err() };
     Ok(Json(SsoTest {
         discovery: step(tested.discovery),
@@ -361,7 +420,7 @@ async fn start(
     }
     let Ok(connection) = asked.connection.parse() else { return Ok(refused(&app, &Refused::SwitchedOff)) };
     let next = asked.next.as_deref().and_then(|text| local_path(&app.site, text));
-    match app.identity.begin_sso(connection, &callback_at(&app, &origin), next.as_deref()).await? {
+    match app.identity.begin_sso(connection, &places(&app, &origin), next.as_deref()).await? {
         Ok(begun) => {
             let cookie = flow_cookie(&app, &origin, &begun.cookie, FLOW_LIFETIME.as_secs())?;
             Ok((AppendHeaders([(header::SET_COOKIE, cookie)]), lead_to(begun.location.as_str())).into_response())
@@ -403,11 +462,11 @@ async fn callback(
     }
 }
 
-fn flow_cookie(app: &App, origin: &Url, value: &str, seconds: u64) -> Result<HeaderValue, Problem> {
+pub(super) fn flow_cookie(app: &App, origin: &Url, value: &str, seconds: u64) -> Result<HeaderValue, Problem> {
     cookie_of(&app.site, origin, &cookie_name(&app.site, origin, FLOW_COOKIE), value, Some(seconds))
 }
 
-fn refused(app: &App, reason: &Refused) -> Response {
+pub(super) fn refused(app: &App, reason: &Refused) -> Response {
     let code = match reason {
         Refused::ByProvider(code) => Some(code.as_str()),
         _ => None,
@@ -416,7 +475,7 @@ fn refused(app: &App, reason: &Refused) -> Response {
 }
 
 /// The sign-in page with what is wrong and what to do (SSO-12).
-fn back(app: &App, error: &str, code: Option<&str>, recovery: &str) -> String {
+pub(super) fn back(app: &App, error: &str, code: Option<&str>, recovery: &str) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.append_pair("error", error);
     if let Some(code) = code {

@@ -21,7 +21,7 @@ use tale_knowledge::Knowledge;
 use url::Url;
 use utoipa::ToSchema;
 
-pub(crate) use page::page;
+pub(crate) use page::{page, preferred};
 
 /// How long one part may take to answer before it counts as out.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);

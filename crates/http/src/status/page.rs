@@ -119,7 +119,7 @@ pub(crate) fn page(report: &StatusReport, wanted: &str) -> Response {
 }
 
 /// The language of ours with the highest weight; English when there is none.
-fn preferred(wanted: &str) -> Lang {
+pub(crate) fn preferred(wanted: &str) -> Lang {
     let mut best = (Lang::En, 0.0_f32);
     for entry in wanted.split(',').take(32) {
         let mut pieces = entry.split(';');

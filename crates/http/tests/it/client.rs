@@ -135,6 +135,15 @@ impl Client {
     /// Sends one request and keeps the session cookie of the answer, as a browser does.
     pub async fn send(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
         let body = body.map_or_else(Body::empty, |json| Body::from(json.to_string()));
+        self.kept(method, path, body).await
+    }
+
+    /// Posts a form, as [`Client::send`] does.
+    pub async fn form(&mut self, path: &str, body: Vec<u8>) -> Answer {
+        self.kept("POST", path, Body::from(body)).await
+    }
+
+    async fn kept(&mut self, method: &str, path: &str, body: Body) -> Answer {
         let response = self.open(method, path, body).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();

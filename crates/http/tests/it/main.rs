@@ -23,6 +23,7 @@ mod origins;
 mod outlets;
 mod providers;
 mod rights;
+mod saml;
 mod scim;
 mod serve;
 mod session_copy;

@@ -86,7 +86,7 @@ pub(super) fn at<'a>(said: &'a Map<String, Value>, path: &str) -> Option<&'a Val
 }
 
 /// The texts of a claim: a list of them, or one.
-fn texts(value: &Value) -> Vec<String> {
+pub(super) fn texts(value: &Value) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -104,7 +104,7 @@ impl Person {
     pub(super) fn of(config: &Config, said: Map<String, Value>) -> Result<Self, &'static str> {
         let text = |path: &str| at(&said, path).and_then(Value::as_str).map(str::to_owned);
         let subject = match config.protocol {
-            Protocol::Oidc => text("sub"),
+            Protocol::Oidc | Protocol::Saml => text("sub"),
             Protocol::Entra => {
                 // The issuer of a tenant names it; a token of another tenant is not of this one's people.
                 let tenant = text("tid").filter(|tenant| {

@@ -7,6 +7,7 @@ use tale_core::Problem;
 use tale_core::net::{HostPolicy, check_entered, invalid_url};
 use url::Url;
 
+use super::saml::{MAX_KEY, SamlSettings};
 use crate::fields;
 use crate::permissions::Role;
 
@@ -40,6 +41,8 @@ pub enum Protocol {
     Oidc,
     /// OpenID Connect as Microsoft Entra ID speaks it.
     Entra,
+    /// SAML 2.0.
+    Saml,
 }
 
 impl Protocol {
@@ -49,11 +52,12 @@ impl Protocol {
         match self {
             Self::Oidc => "oidc",
             Self::Entra => "entra",
+            Self::Saml => "saml",
         }
     }
 }
 
-/// Where the provider says what: paths of claims, with dots into nested ones.
+/// Where the provider says what: paths of claims, with dots into nested ones, or the names of attributes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimPaths {
     /// The address.
@@ -82,11 +86,11 @@ pub struct Rule {
 pub struct Config {
     /// How it speaks.
     pub protocol: Protocol,
-    /// Its issuer.
+    /// Its issuer; with SAML its entity id.
     pub issuer: String,
-    /// Who this Tale is to it.
+    /// Who this Tale is to it; empty with SAML.
     pub client_id: String,
-    /// What is asked for.
+    /// What is asked for; nothing with SAML.
     pub scopes: Vec<String>,
     /// Where it says what.
     pub claims: ClaimPaths,
@@ -98,6 +102,9 @@ pub struct Config {
     pub team_sync: bool,
     /// Groups that have nothing to do with teams.
     pub excluded_groups: Vec<String>,
+    /// What SAML needs beside that; `None` with everything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saml: Option<SamlSettings>,
 }
 
 /// A connection to save.
@@ -113,7 +120,8 @@ pub struct ConnectionForm {
     pub domains: Vec<String>,
     /// The rest.
     pub config: Config,
-    /// What proves that this Tale is the client; `None` = what is stored, empty = it has none.
+    /// What proves that this Tale is the client, and with SAML the private key (PEM) that assertions are encrypted for;
+    /// `None` = what is stored, empty = it has none.
     pub client_secret: Option<String>,
 }
 
@@ -150,6 +158,15 @@ fn issuer(text: &str, protocol: Protocol, policy: HostPolicy) -> Result<String, 
     Ok(text)
 }
 
+/// The name of a provider that speaks SAML, which need not be an address.
+fn entity_id(text: &str) -> Result<String, Problem> {
+    let text = fields::short_text("issuer", text, MAX_ISSUER)?;
+    if text.contains(char::is_whitespace) {
+        return Err(Problem::invalid_field("issuer", "must not contain spaces"));
+    }
+    Ok(text)
+}
+
 fn scope(text: &str) -> Result<String, Problem> {
     let scope = line("scopes", text)?;
     if !scope.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\') {
@@ -179,8 +196,12 @@ impl ConnectionForm {
         at_most("scopes", &config.scopes, MAX_SCOPES)?;
         at_most("rules", &config.rules, MAX_RULES)?;
         at_most("excludedGroups", &config.excluded_groups, MAX_EXCLUDED)?;
-        let mut scopes = config.scopes.iter().map(|text| scope(text)).collect::<Result<Vec<_>, _>>()?;
-        if !scopes.iter().any(|scope| scope == "openid") {
+        let by_saml = config.protocol == Protocol::Saml;
+        let mut scopes = match by_saml {
+            true => Vec::new(),
+            false => config.scopes.iter().map(|text| scope(text)).collect::<Result<Vec<_>, _>>()?,
+        };
+        if !by_saml && !scopes.iter().any(|scope| scope == "openid") {
             scopes.insert(0, "openid".to_owned());
         }
         let rules = config.rules.iter().map(|rule| {
@@ -190,9 +211,15 @@ impl ConnectionForm {
                 role: given_role("rules", rule.role)?,
             })
         });
-        if self.client_secret.as_ref().is_some_and(|secret| secret.len() > MAX_SECRET) {
-            return Err(Problem::invalid_field("clientSecret", &format!("must have at most {MAX_SECRET} bytes")));
+        let (secret, longest) = if by_saml { ("spPrivateKey", MAX_KEY) } else { ("clientSecret", MAX_SECRET) };
+        if self.client_secret.as_ref().is_some_and(|text| text.len() > longest) {
+            return Err(Problem::invalid_field(secret, &format!("must have at most {longest} bytes")));
         }
+        let saml = match (by_saml, config.saml) {
+            (true, Some(settings)) => Some(settings.judged(policy)?),
+            (true, None) => return Err(Problem::invalid_field("saml", "is required")),
+            (false, _) => None,
+        };
         let unique: BTreeSet<String> = self.domains.iter().map(|text| domain(text)).collect::<Result<_, Problem>>()?;
         Ok(Self {
             display_name: fields::short_text("displayName", &self.display_name, MAX_DISPLAY_NAME)?,
@@ -202,8 +229,11 @@ impl ConnectionForm {
             client_secret: self.client_secret.map(|secret| secret.trim().to_owned()),
             config: Config {
                 protocol: config.protocol,
-                issuer: issuer(&config.issuer, config.protocol, policy)?,
-                client_id: line("clientId", &config.client_id)?,
+                issuer: match by_saml {
+                    true => entity_id(&config.issuer)?,
+                    false => issuer(&config.issuer, config.protocol, policy)?,
+                },
+                client_id: if by_saml { String::new() } else { line("clientId", &config.client_id)? },
                 claims: ClaimPaths {
                     email: line("claims.email", &config.claims.email)?,
                     name: line("claims.name", &config.claims.name)?,
@@ -219,6 +249,7 @@ impl ConnectionForm {
                 scopes,
                 auto_assign: config.auto_assign,
                 team_sync: config.team_sync,
+                saml,
             },
         })
     }

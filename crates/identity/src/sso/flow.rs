@@ -17,6 +17,7 @@ use url::Url;
 use super::Opened;
 use super::claims::{Expected, Person, check};
 use super::config::{Config, Protocol};
+use super::places::Places;
 use super::provider::{Discovery, Exchange, ProviderError, Tokens};
 use crate::service::{Device, Identity};
 use crate::sessions::SignedIn;
@@ -30,7 +31,7 @@ const CONTEXT: &str = "sso.flow";
 /// Longest code of a provider.
 const MAX_CODE: usize = 8_192;
 /// Longest page to go on to; a longer one is forgotten.
-const MAX_NEXT: usize = 1_024;
+pub(super) const MAX_NEXT: usize = 1_024;
 /// What reading groups at Microsoft Graph needs (SSO-9).
 const GRAPH_SCOPE: &str = "GroupMember.Read.All";
 
@@ -61,6 +62,8 @@ pub enum Refused {
     Disabled,
     /// The address or the identity is linked otherwise (SSO-17).
     LinkedOtherwise,
+    /// What the provider says is encrypted in a way that can be broken.
+    WeakEncryption,
 }
 
 impl Refused {
@@ -80,6 +83,7 @@ impl Refused {
             Self::NoSeat => "no_seat",
             Self::Disabled => "seat_disabled",
             Self::LinkedOtherwise => "linked_otherwise",
+            Self::WeakEncryption => "weak_encryption",
         }
     }
 
@@ -95,7 +99,8 @@ impl Refused {
             | Self::OtherDomain
             | Self::NoSeat
             | Self::Disabled
-            | Self::LinkedOtherwise => "ask_admin",
+            | Self::LinkedOtherwise
+            | Self::WeakEncryption => "ask_admin",
         }
     }
 }
@@ -150,7 +155,7 @@ struct Flow {
 }
 
 /// Why an answer is not taken: refused, or broken on our side.
-enum Stop {
+pub(super) enum Stop {
     Refused(Refused),
     Broken(Problem),
 }
@@ -161,7 +166,7 @@ impl<E: Into<Problem>> From<E> for Stop {
     }
 }
 
-fn stop<T>(refused: Refused) -> Result<T, Stop> {
+pub(super) fn stop<T>(refused: Refused) -> Result<T, Stop> {
     Err(Stop::Refused(refused))
 }
 
@@ -198,23 +203,26 @@ fn asked_url(found: &Discovery, config: &Config, flow: &Flow) -> Url {
 }
 
 impl Identity {
-    /// Begins a sign-in at the provider of `connection`. `callback` is the address it comes back to, `next` the page
-    /// to go on to.
+    /// Begins a sign-in at the provider of `connection`. `places` says where it comes back to, `next` is the page to go
+    /// on to.
     ///
     /// # Errors
     /// When the database cannot be reached.
     pub async fn begin_sso(
         &self,
         connection: SsoConnectionId,
-        callback: &str,
+        places: &Places,
         next: Option<&str>,
     ) -> Result<Result<Begun, Refused>, Problem> {
-        settled(self.begun(connection, callback, next).await)
+        settled(self.begun(connection, places, next).await)
     }
 
-    async fn begun(&self, connection: SsoConnectionId, callback: &str, next: Option<&str>) -> Result<Begun, Stop> {
+    async fn begun(&self, connection: SsoConnectionId, places: &Places, next: Option<&str>) -> Result<Begun, Stop> {
         let opened = self.live(connection).await?;
         let Some(opened) = opened else { return stop(Refused::SwitchedOff) };
+        if let Some(settings) = &opened.config.saml {
+            return self.asked_by_saml(&opened, settings, places, next);
+        }
         let now = self.now();
         let found = match self.0.providers.discover(&opened.config.issuer, now).await {
             Ok(found) => found,
@@ -225,7 +233,7 @@ impl Identity {
             nonce: random_token(32),
             verifier: random_token(32),
             connection,
-            callback: callback.to_owned(),
+            callback: places.callback(),
             next: next.filter(|next| next.len() <= MAX_NEXT).map(str::to_owned),
             until: now + FLOW_LIFETIME,
         };
@@ -384,7 +392,7 @@ impl Identity {
     }
 
     /// Writes a refused sign-in into the log of the connection's organization.
-    async fn note_sso_refusal(
+    pub(super) async fn note_sso_refusal(
         &self,
         opened: &Opened,
         email: Option<&str>,
@@ -415,7 +423,7 @@ fn said(error: &ProviderError) -> Refused {
     }
 }
 
-fn settled<T>(done: Result<T, Stop>) -> Result<Result<T, Refused>, Problem> {
+pub(super) fn settled<T>(done: Result<T, Stop>) -> Result<Result<T, Refused>, Problem> {
     match done {
         Ok(value) => Ok(Ok(value)),
         Err(Stop::Refused(refused)) => Ok(Err(refused)),

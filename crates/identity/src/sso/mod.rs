@@ -1,4 +1,4 @@
-//! Enterprise SSO: people of an organization sign in at its identity provider (SSO-1…23).
+//! Enterprise SSO: people of an organization sign in at its identity provider (SSO-1…23), by OpenID Connect or SAML.
 //!
 //! An organization has one connection. Whoever runs its provider can sign in as any of its members, so such a session
 //! opens that organization only, unless the account is the provider's own: it has no password and belongs nowhere else.
@@ -7,12 +7,14 @@ mod claims;
 mod config;
 mod flow;
 mod jws;
+mod places;
 mod provider;
 pub mod rotation;
+pub mod saml;
 mod seat;
 mod teams;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -22,6 +24,7 @@ use tale_db::hints::Topic;
 
 pub use config::{ClaimPaths, Config, ConnectionForm, Protocol, Rule};
 pub use flow::{Begun, FLOW_LIFETIME, Refused, Returned, SsoEntry};
+pub use places::Places;
 pub(crate) use provider::Providers;
 
 use crate::caller::Caller;
@@ -32,6 +35,7 @@ use crate::store;
 use crate::store::sso::ConnectionRow;
 use crate::trail::{self, Change};
 use provider::{Discovery, Exchange, ProviderError};
+use saml::SamlSettings;
 
 /// Most connections that the sign-in page lists.
 const MAX_OFFERED: i64 = 100;
@@ -53,7 +57,7 @@ pub struct Connection {
     pub domains: Vec<String>,
     /// The rest; `None`: what is stored cannot be read.
     pub config: Option<Config>,
-    /// Whether a client secret is stored.
+    /// Whether a client secret is stored, or with SAML a private key.
     pub has_secret: bool,
     /// How many people get in with it and in no other way.
     pub only_way_of: u64,
@@ -80,11 +84,11 @@ pub struct Offer {
 /// How far the test of a connection came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tested {
-    /// What the issuer says about itself can be used.
+    /// What the issuer says about itself can be used; with SAML: the sign-on address answers.
     pub discovery: Result<(), String>,
-    /// Its keys can be used; not tried without the former.
+    /// Its keys can be used; not tried without the former. With SAML: a certificate is valid now.
     pub keys: Option<Result<(), String>>,
-    /// It takes the client's secret; not tried without the first.
+    /// It takes the client's secret; not tried without the first, nor with SAML.
     pub credentials: Option<Result<(), String>>,
 }
 
@@ -145,7 +149,7 @@ impl Identity {
     /// # Errors
     /// `ORG_FORBIDDEN` without the right, `INVALID_BODY`, `INVALID_URL`, `PRIVATE_HOST_BLOCKED`,
     /// `sso_config_unreadable` when what is stored cannot be read, `SSO_LAST_WAY_IN` when no owner or admin gets in
-    /// without the provider that goes.
+    /// without the provider that goes, `sso_sp_key_required` when assertions must be encrypted and there is no private key.
     pub async fn save_sso_connection(&self, caller: &Caller, form: ConnectionForm) -> Result<(), Problem> {
         caller.require(Capability::SignInManage)?;
         let form = form.judged(self.0.providers.policy())?;
@@ -156,16 +160,17 @@ impl Identity {
         if before.as_ref().is_some_and(|before| before.row.enabled && shuts(before)) {
             self.keep_a_way_in(&mut tx, caller.org).await?;
         }
+        let secret = secret_of(&form, before.as_ref())?;
+        if let Some(settings) = &form.config.saml {
+            settings.fit(secret.as_ref().map(ExposeSecret::expose_secret))?;
+        }
         let sealed = match (&form.client_secret, &before) {
-            (Some(secret), _) if secret.is_empty() => None,
-            (Some(secret), _) => {
-                Some(self.0.cipher.seal(&secret_context(caller.org), secret).map_err(Problem::internal)?)
-            }
-            (None, Some(before)) => {
-                kept_for(&before.config, &form.config, before.secret.is_some())?;
-                before.row.secret.clone()
-            }
-            (None, None) => None,
+            // What is kept stays as it is sealed.
+            (None, Some(before)) if secret.is_some() => before.row.secret.clone(),
+            _ => secret
+                .map(|secret| self.0.cipher.seal(&secret_context(caller.org), secret.expose_secret()))
+                .transpose()
+                .map_err(Problem::internal)?,
         };
         let same = before.as_ref().filter(|before| same_client(&before.config, &form.config));
         let config = serde_json::to_value(&form.config).map_err(Problem::internal)?;
@@ -232,19 +237,18 @@ impl Identity {
     ) -> Result<Tested, Problem> {
         caller.require(Capability::SignInManage)?;
         let form = form.judged(self.0.providers.policy())?;
-        let secret = match form.client_secret {
-            Some(secret) => Some(secret).filter(|secret| !secret.is_empty()).map(SecretString::from),
+        let before = match form.client_secret {
+            Some(_) => None,
             None => {
                 let mut conn = self.0.db.acquire().await?;
-                match self.stored(&mut conn, caller.org).await? {
-                    Some(before) => {
-                        kept_for(&before.config, &form.config, before.secret.is_some())?;
-                        before.secret
-                    }
-                    None => None,
-                }
+                self.stored(&mut conn, caller.org).await?
             }
         };
+        let secret = secret_of(&form, before.as_ref())?;
+        if let Some(settings) = &form.config.saml {
+            settings.fit(secret.as_ref().map(ExposeSecret::expose_secret))?;
+            return Ok(self.tested_by_saml(settings).await);
+        }
         let found = match self.0.providers.discover_anew(&form.config.issuer).await {
             Ok(found) => found,
             Err(error) => {
@@ -313,6 +317,21 @@ fn same_client(before: &Config, after: &Config) -> bool {
     (before.protocol, &before.issuer, &before.client_id) == (after.protocol, &after.issuer, &after.client_id)
 }
 
+/// The secret of a form: what was entered, else what is stored and may stay.
+fn secret_of(form: &ConnectionForm, before: Option<&Opened>) -> Result<Option<SecretString>, Problem> {
+    if let Some(secret) = &form.client_secret {
+        return Ok(Some(secret.clone()).filter(|secret| !secret.is_empty()).map(SecretString::from));
+    }
+    let Some(before) = before else { return Ok(None) };
+    let by_saml = |config: &Config| config.protocol == Protocol::Saml;
+    if by_saml(&before.config) || by_saml(&form.config) {
+        // A private key is not sent to anybody, and is no client's secret.
+        return Ok(before.secret.clone().filter(|_| by_saml(&before.config) && by_saml(&form.config)));
+    }
+    kept_for(&before.config, &form.config, before.secret.is_some())?;
+    Ok(before.secret.clone())
+}
+
 /// A stored secret is sent only to the provider that it was entered for.
 fn kept_for(before: &Config, after: &Config, has_secret: bool) -> Result<(), Problem> {
     if has_secret && !same_client(before, after) {
@@ -322,6 +341,11 @@ fn kept_for(before: &Config, after: &Config, has_secret: bool) -> Result<(), Pro
         ));
     }
     Ok(())
+}
+
+/// Whether a save changes something that only SAML has.
+fn of_saml<T: PartialEq>(old: &Config, new: &Config, part: impl Fn(&SamlSettings) -> &T) -> bool {
+    old.saml.as_ref().map(&part) != new.saml.as_ref().map(&part)
 }
 
 /// The names of the fields that a save changes.
@@ -335,7 +359,12 @@ fn changed_fields(before: &Opened, after: &ConnectionForm) -> Value {
         ("protocol", old.protocol != new.protocol),
         ("issuer", old.issuer != new.issuer),
         ("clientId", old.client_id != new.client_id),
-        ("clientSecret", after.client_secret.is_some()),
+        (if new.saml.is_some() { "spPrivateKey" } else { "clientSecret" }, after.client_secret.is_some()),
+        ("signOnUrl", of_saml(old, new, |saml| &saml.sign_on_url)),
+        ("certificates", of_saml(old, new, |saml| &saml.certificates)),
+        ("requireSignedAssertions", of_saml(old, new, |saml| &saml.require_signed_assertions)),
+        ("requireEncryptedAssertions", of_saml(old, new, |saml| &saml.require_encrypted_assertions)),
+        ("spCertificate", of_saml(old, new, |saml| &saml.sp_certificate)),
         ("scopes", old.scopes != new.scopes),
         ("claims", old.claims != new.claims),
         ("autoAssign", old.auto_assign != new.auto_assign),

@@ -149,15 +149,15 @@ impl Providers {
         Ok(self.client.get_or_init(|| made))
     }
 
-    /// Sends a request and reads the JSON of its answer, with the status.
-    async fn ask(
+    /// Sends a request and reads the bytes of its answer, with the status.
+    async fn fetch(
         &self,
         what: &'static str,
         url: &Url,
         request: impl FnOnce(&reqwest::Client) -> reqwest::RequestBuilder,
-    ) -> Result<(u16, Value), ProviderError> {
+    ) -> Result<(u16, Vec<u8>), ProviderError> {
         check_destination(url, self.policy).map_err(|_| ProviderError::Refused(what))?;
-        let request = request(self.client()?).header(ACCEPT, "application/json").timeout(TIMEOUT);
+        let request = request(self.client()?).timeout(TIMEOUT);
         let failed = |error: reqwest::Error| match tale_core::net::refusal_in(&error) {
             Some(_) => ProviderError::Refused(what),
             None => ProviderError::Silent(what),
@@ -171,6 +171,17 @@ impl Providers {
             }
             body.extend_from_slice(&piece);
         }
+        Ok((status, body))
+    }
+
+    /// Sends a request and reads the JSON of its answer, with the status.
+    async fn ask(
+        &self,
+        what: &'static str,
+        url: &Url,
+        request: impl FnOnce(&reqwest::Client) -> reqwest::RequestBuilder,
+    ) -> Result<(u16, Value), ProviderError> {
+        let (status, body) = self.fetch(what, url, |client| request(client).header(ACCEPT, "application/json")).await?;
         match serde_json::from_slice(&body) {
             Ok(value) => Ok((status, value)),
             Err(_) if (200..300).contains(&status) => Err(ProviderError::Unexpected(what)),
@@ -189,6 +200,25 @@ impl Providers {
             })
             .await?;
         if (200..300).contains(&status) { Ok(value) } else { Err(ProviderError::Status(what, status)) }
+    }
+
+    /// The metadata of a provider that speaks SAML.
+    pub(super) async fn document(&self, url: &Url) -> Result<String, ProviderError> {
+        const WHAT: &str = "the address of the metadata";
+        let (status, body) = self.fetch(WHAT, url, |client| client.get(url.clone())).await?;
+        if !(200..300).contains(&status) {
+            return Err(ProviderError::Status(WHAT, status));
+        }
+        String::from_utf8(body).map_err(|_| ProviderError::Unexpected(WHAT))
+    }
+
+    /// Whether anything answers at the sign-on address; without a question it may well refuse.
+    pub(super) async fn answers(&self, url: &Url) -> Result<(), ProviderError> {
+        const WHAT: &str = "the sign-on address";
+        match self.fetch(WHAT, url, |client| client.get(url.clone())).await? {
+            (status @ (404 | 410 | 500..), _) => Err(ProviderError::Status(WHAT, status)),
+            _ => Ok(()),
+        }
     }
 
     /// What the issuer says about itself, at most ten minutes old.

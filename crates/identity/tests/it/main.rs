@@ -11,6 +11,7 @@ mod passkeys;
 mod policies;
 mod preferences;
 mod proofs;
+mod saml;
 mod scim;
 mod session_copies;
 mod sessions;

@@ -9,7 +9,7 @@ use tale_core::{Clock, Code};
 use tale_identity::api_keys::BelongsTo;
 use tale_identity::members::{MemberChange, NewMember};
 use tale_identity::sessions::SignedIn;
-use tale_identity::sso::{ClaimPaths, Config, ConnectionForm, Protocol, Refused, Returned, Rule, SsoEntry};
+use tale_identity::sso::{ClaimPaths, Config, ConnectionForm, Places, Protocol, Refused, Returned, Rule, SsoEntry};
 use tale_identity::teams::NewTeam;
 use tale_identity::{Caller, IdentityConfig, Role};
 use tale_testkit::identity_provider::{CLIENT, Forged, Given, IdentityProvider, SECRET, unsigned};
@@ -17,6 +17,11 @@ use tale_testkit::identity_provider::{CLIENT, Forged, Given, IdentityProvider, S
 use crate::world::{Person, World, device, here};
 
 const CALLBACK: &str = "https://tale.example.org/api/sso/callback";
+
+fn places() -> Places {
+    let here = "https://tale.example.org".to_owned();
+    Places { all: vec![here.clone()], here }
+}
 
 struct Sso {
     world: World,
@@ -46,6 +51,7 @@ fn form(issuer: &str) -> ConnectionForm {
             rules: Vec::new(),
             team_sync: false,
             excluded_groups: Vec::new(),
+            saml: None,
         },
     }
 }
@@ -89,7 +95,7 @@ impl Sso {
     /// As far as the provider sends the browser back: its cookie and the answer.
     async fn away(&self, claims: &Value) -> (String, Given) {
         let connection = self.world.identity.sso_connection(&self.owner.caller).await.unwrap().unwrap().id;
-        let begun = self.world.identity.begin_sso(connection, CALLBACK, Some("/dashboard/x")).await.unwrap().unwrap();
+        let begun = self.world.identity.begin_sso(connection, &places(), Some("/dashboard/x")).await.unwrap().unwrap();
         let given = self.provider.log_in(begun.location.as_str(), claims);
         (begun.cookie, given)
     }
@@ -265,7 +271,7 @@ async fn an_answer_counts_once_in_its_browser_and_in_its_time() {
     assert_eq!(sso.back(&cookie, &answer(&given)).await.unwrap_err(), Refused::SwitchedOff);
     sso.edit(|form| form.enabled = false).await;
     let connection = sso.world.identity.sso_connection(&sso.owner.caller).await.unwrap().unwrap().id;
-    let begun = sso.world.identity.begin_sso(connection, CALLBACK, None).await.unwrap();
+    let begun = sso.world.identity.begin_sso(connection, &places(), None).await.unwrap();
     assert!(matches!(begun, Err(Refused::SwitchedOff)));
 }
 
@@ -377,7 +383,7 @@ async fn an_answer_of_another_provider_is_not_sent_on() {
     let impostor = Sso::new().await;
     impostor.provider.call_itself("https://login.example.org");
     let connection = impostor.world.identity.sso_connection(&impostor.owner.caller).await.unwrap().unwrap().id;
-    let begun = impostor.world.identity.begin_sso(connection, CALLBACK, None).await.unwrap();
+    let begun = impostor.world.identity.begin_sso(connection, &places(), None).await.unwrap();
     assert!(matches!(begun, Err(Refused::Unreachable)));
 }
 

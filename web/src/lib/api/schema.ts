@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 7a4f2caffb6e1caaaa62009d5f67fdd2eb62522fae896b8ae1841739569d3b28) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 923b7ad6a41dca8830b4a098f24cdb60b5e32f5f63704bd2f80ee6efb7799e59) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -6013,7 +6013,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Adds a subscription: a pasted token, or a broker that hands them out. It acts in the provider's agent runtime alone; no chat and no other call uses it. */
+        /** Adds a subscription. It acts in the provider's agent runtime alone; no chat and no other call uses it. */
         post: {
             parameters: {
                 query?: {
@@ -6591,6 +6591,55 @@ export interface paths {
                 default: components["responses"]["Failed"];
             };
         };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/sso/saml/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads a provider's metadata, without saving anything. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SamlMetadataSource"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SamlMetadata"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -8041,6 +8090,108 @@ export interface paths {
                     };
                 };
                 400: components["responses"]["BadRequest"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sso/saml/{organization}/acs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes a response of a provider, which a browser posts from the provider's page. Such a request has no cookies of ours,
+         *     so a page of ours posts the form once more. Leads on with a session, or to the sign-in page with what is wrong.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    organization: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/x-www-form-urlencoded": components["schemas"]["SamlAnswer"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/html": string;
+                    };
+                };
+                /** @description To the page that was asked for with a session, or to the sign-in page */
+                303: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sso/saml/{organization}/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The metadata of this Tale for an organization's provider. Its address is the entity ID too. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    organization: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/samlmetadata+xml": string;
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                404: components["responses"]["NotFound"];
                 429: components["responses"]["TooMany"];
                 default: components["responses"]["Failed"];
             };
@@ -9637,18 +9788,12 @@ export interface components {
         };
         /** @description A subscription to add. */
         AddSubscriptionRequest: {
-            /** @description The vendor's id of the account of `token`. */
-            accountId?: string | null;
-            broker?: components["schemas"]["Broker"] | null;
+            broker: components["schemas"]["Broker"];
             /** @description What signs in to the broker; kept encrypted, instead of a variable. */
             brokerSecret?: string | null;
             /** @description The models of the plan; empty = all. */
             modelAllowlist?: string[];
             name: string;
-            /** @description The variable that the agent runtime reads `token` from; the usual one when left out. */
-            targetEnvVar?: string | null;
-            /** @description A token of the plan; kept encrypted, and never renewed. */
-            token?: string | null;
         };
         /** @description Someone added. */
         AddedMember: {
@@ -10180,17 +10325,11 @@ export interface components {
         };
         /** @description What changes; absent fields stay. */
         ChangeSubscriptionRequest: {
-            /** @description Of a pasted token, together with `targetEnvVar`. */
-            accountId?: string | null;
             broker?: components["schemas"]["Broker"] | null;
             brokerSecret?: string | null;
             enabled?: boolean | null;
             modelAllowlist?: string[] | null;
             name?: string | null;
-            /** @description Of a pasted token, together with `accountId`. */
-            targetEnvVar?: string | null;
-            /** @description Takes the place of the pasted token. */
-            token?: string | null;
             /**
              * Format: int64
              * @description The version that the change started from.
@@ -10680,7 +10819,7 @@ export interface components {
              * @description Stable; the list only grows.
              * @enum {string}
              */
-            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "UPLOAD_POLICY_REJECTED" | "USER_NOT_ORG_MEMBER" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "TWO_FACTOR_CODE_INVALID" | "PASSKEY_INVALID" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "TWO_FACTOR_NOT_PENDING" | "PASSKEY_REFUSED" | "FORBIDDEN" | "TWO_FACTOR_REQUIRED" | "SESSION_NOT_FRESH" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "TEAM_FORBIDDEN" | "API_KEY_SCOPE_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "TEAM_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "PASSKEY_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "SSO_NOT_CONFIGURED" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "SANDBOX_NOT_CONFIGURED" | "CODE_RUN_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TEAM_NAME_TAKEN" | "TEAM_LAST_MEMBER" | "TEAM_LIMIT" | "TEAM_MANAGED" | "PASSWORD_NOT_SET" | "TOTP_ALREADY_ENABLED" | "TOTP_NOT_ENABLED" | "PASSKEY_ALREADY_REGISTERED" | "PASSKEY_LIMIT" | "PASSKEY_UNAVAILABLE" | "TRUSTED_KEY_LIMIT" | "API_KEY_LIMIT" | "API_KEY_REPLACED" | "sso_config_unreadable" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "KNOWLEDGE_SAME_DATABASE" | "KNOWLEDGE_CHECK_FAILED" | "SANDBOX_ASLEEP" | "SANDBOX_CAPACITY_EXCEEDED" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "KNOWLEDGE_MISCONFIGURED" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "SUBSCRIPTION_EXHAUSTED" | "SANDBOX_UNAVAILABLE" | "BUSY" | "DRAINING";
+            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "sso_sp_key_required" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "UPLOAD_POLICY_REJECTED" | "USER_NOT_ORG_MEMBER" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "TWO_FACTOR_CODE_INVALID" | "PASSKEY_INVALID" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "TWO_FACTOR_NOT_PENDING" | "PASSKEY_REFUSED" | "FORBIDDEN" | "TWO_FACTOR_REQUIRED" | "SESSION_NOT_FRESH" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "TEAM_FORBIDDEN" | "API_KEY_SCOPE_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "TEAM_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "PASSKEY_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "SSO_NOT_CONFIGURED" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "SANDBOX_NOT_CONFIGURED" | "CODE_RUN_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TEAM_NAME_TAKEN" | "TEAM_LAST_MEMBER" | "TEAM_LIMIT" | "TEAM_MANAGED" | "PASSWORD_NOT_SET" | "TOTP_ALREADY_ENABLED" | "TOTP_NOT_ENABLED" | "PASSKEY_ALREADY_REGISTERED" | "PASSKEY_LIMIT" | "PASSKEY_UNAVAILABLE" | "TRUSTED_KEY_LIMIT" | "API_KEY_LIMIT" | "API_KEY_REPLACED" | "sso_config_unreadable" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "KNOWLEDGE_SAME_DATABASE" | "KNOWLEDGE_CHECK_FAILED" | "SANDBOX_ASLEEP" | "SANDBOX_CAPACITY_EXCEEDED" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "KNOWLEDGE_MISCONFIGURED" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "SUBSCRIPTION_EXHAUSTED" | "SANDBOX_UNAVAILABLE" | "BUSY" | "DRAINING";
             /** @description Details for some codes, such as `issues`: a list of `{path, message}`. */
             data?: Record<string, never>;
             /** @description What is wrong and what to do, in English. */
@@ -11156,7 +11295,7 @@ export interface components {
             /** @description What `X-Organization-Slug` takes. */
             organizationSlug: string;
         };
-        /** @description US dollars per million tokens, and per minute of a recording. A missing price is unknown. */
+        /** @description US dollars per million tokens. A missing price is unknown. */
         ModelPricing: {
             /**
              * Format: double
@@ -11174,12 +11313,6 @@ export interface components {
              * @default null
              */
             output: number;
-            /**
-             * Format: double
-             * @description A minute of a recording that is transcribed.
-             * @default null
-             */
-            perMinute: number;
         };
         /**
          * @description What a model is for.
@@ -11819,6 +11952,38 @@ export interface components {
             code: string;
             language: components["schemas"]["CodeLanguage"];
         };
+        /** @description What a provider lets a browser post. It may say more, which is ignored. */
+        SamlAnswer: {
+            /** @description A page of this Tale to go on to, when the sign-in began at the provider. */
+            RelayState?: string | null;
+            /** @description The response, as base64. */
+            SAMLResponse?: string | null;
+            /** @description Set by our own page, which posts the form again. */
+            again?: string | null;
+        };
+        /** @description What a provider says about itself. */
+        SamlMetadata: {
+            /** @description What it signs with, as PEM. */
+            certificates: string[];
+            /** @description Its entity ID. */
+            entityId: string;
+            /** @description Where browsers are sent. */
+            signOnUrl: string;
+        };
+        /** @description Where to read a provider's metadata: at an address, or right here. */
+        SamlMetadataSource: {
+            /** @description The document itself, instead. */
+            document?: string | null;
+            /** @description Their address, which is called through the guard. */
+            url?: string | null;
+        };
+        /** @description What to register at a provider that speaks SAML. */
+        SamlRegistration: {
+            /** @description The entity ID of this Tale for the organization, which is the address of its metadata too. */
+            entityId: string;
+            /** @description The addresses that take responses (ACS), one for each address of this Tale. */
+            replies: string[];
+        };
         /** @description A sandbox. Whether it runs and whether it holds a place are two things: one may be kept warm without a place. */
         Sandbox: {
             /** @description `creating` and `active` hold a place, `released` holds none, `destroying` is being deleted. */
@@ -12359,7 +12524,7 @@ export interface components {
             /** Format: uuid */
             id: string;
         };
-        /** @description Where the provider says what: paths of claims, with dots into nested ones. */
+        /** @description Where the provider says what: paths of claims, with dots into nested ones; with SAML names of attributes. */
         SsoClaims: {
             email: string;
             groups: string;
@@ -12371,15 +12536,17 @@ export interface components {
             /** @description Whether the rules decide about roles, at each sign-in. */
             autoAssign: boolean;
             claims: components["schemas"]["SsoClaims"];
+            /** @description Empty with SAML. */
             clientId: string;
             /** @description Groups that have nothing to do with teams, at most 200. */
             excludedGroups: string[];
-            /** @description The issuer, below which the discovery document is. */
+            /** @description The issuer, below which the discovery document is; with SAML the entity ID of the provider. */
             issuer: string;
             protocol: components["schemas"]["SsoProtocol"];
             /** @description At most 100; the first that matches counts. */
             rules: components["schemas"]["SsoRule"][];
-            /** @description At most 30; `openid` is added. */
+            saml?: components["schemas"]["SsoSaml"] | null;
+            /** @description At most 30; `openid` is added. None with SAML. */
             scopes: string[];
             /** @description Whether people are put into the teams that their groups are called. */
             teamSync: boolean;
@@ -12391,7 +12558,7 @@ export interface components {
             displayName: string;
             domains: string[];
             enabled: boolean;
-            /** @description Whether a client secret is stored. */
+            /** @description Whether a client secret is stored, or with SAML a private key. */
             hasSecret: boolean;
             /** Format: uuid */
             id: string;
@@ -12409,6 +12576,11 @@ export interface components {
             domains: string[];
             /** @description Whether people sign in with it. */
             enabled: boolean;
+            /**
+             * @description With SAML: the private RSA key that assertions are encrypted for, as PEM. Absent: the one that is stored; empty:
+             *     there is none.
+             */
+            spPrivateKey?: string | null;
         };
         /** @description The connections to choose from. */
         SsoOffer: {
@@ -12418,10 +12590,10 @@ export interface components {
             connections: components["schemas"]["SsoChoice"][];
         };
         /**
-         * @description How the provider speaks: OpenID Connect, in general or as Microsoft Entra ID does.
+         * @description How the provider speaks: OpenID Connect, in general or as Microsoft Entra ID does, or SAML 2.0.
          * @enum {string}
          */
-        SsoProtocol: "oidc" | "entra";
+        SsoProtocol: "oidc" | "entra" | "saml";
         /** @description People in whose claim the value stands have the role. */
         SsoRule: {
             /** @description `groups`, `roles`, or the path of any claim. */
@@ -12429,11 +12601,26 @@ export interface components {
             role: components["schemas"]["AssertableRole"];
             value: string;
         };
+        /** @description What SAML needs beside what every provider has. */
+        SsoSaml: {
+            /** @description What the provider signs with, as PEM, at most 10. */
+            certificates: string[];
+            /** @description Whether they must be encrypted, which needs a private key. */
+            requireEncryptedAssertions: boolean;
+            /** @description Whether assertions must be signed themselves, and not only the responses around them. */
+            requireSignedAssertions: boolean;
+            /** @description Where browsers are sent. */
+            signOnUrl: string;
+            /** @description What they are encrypted for, as PEM. It stands in the metadata of this Tale. */
+            spCertificate: string | null;
+        };
         /** @description The connection, and what to register at the provider. */
         SsoSettings: {
             /** @description The redirect addresses, one for each address of this Tale. */
             callbacks: string[];
             connection: components["schemas"]["SsoConnection"] | null;
+            /** @description The same for SAML. */
+            saml: components["schemas"]["SamlRegistration"];
         };
         /** @description A step of a test. */
         SsoStep: {
@@ -12444,7 +12631,7 @@ export interface components {
         /** @description How far a test came. */
         SsoTest: {
             credentials: components["schemas"]["SsoStep"] | null;
-            /** @description The discovery document. */
+            /** @description The discovery document; with SAML the sign-on address. */
             discovery: components["schemas"]["SsoStep"];
             keys: components["schemas"]["SsoStep"] | null;
         };
@@ -12473,22 +12660,16 @@ export interface components {
         };
         /** @description A subscription, without its secret. It acts in its agent runtime alone. */
         Subscription: {
-            /** @description The vendor's id of the account of a pasted token. */
-            accountId?: string;
-            authMethod: components["schemas"]["SubscriptionMethod"];
-            /** @description For `subscription-broker`. */
-            broker?: components["schemas"]["Broker"];
+            broker: components["schemas"]["Broker"];
             enabled: boolean;
             /** Format: uuid */
             id: string;
-            /** @description First four and last two characters of the pasted token, or of the broker's stored secret. */
+            /** @description First four and last two characters of the broker's stored secret. */
             masked?: string;
             /** @description The models of the plan; empty = all. */
             modelAllowlist: string[];
             /** @description Unique in the organization, among credentials too. */
             name: string;
-            /** @description The variable that the agent runtime reads the token from. */
-            targetEnvVar: string;
             /**
              * Format: int64
              * @description In epoch milliseconds.
@@ -12497,21 +12678,12 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
-        /**
-         * @description How the tokens of a plan are held.
-         * @enum {string}
-         */
-        SubscriptionMethod: "subscription-key" | "subscription-broker";
         /** @description The agent runtime that uses a provider's subscriptions. */
         SubscriptionRuntime: {
             /** @description Its identifier. */
             harness: string;
             /** @description Its name. */
             label: string;
-            /** @description How tokens may be held. */
-            methods: components["schemas"]["SubscriptionMethod"][];
-            /** @description The vendor's id of the account is needed beside a pasted token. */
-            needsAccountId: boolean;
             /** @description Plans serve only a part of the models, which must be listed. */
             needsModels: boolean;
             /** @description The variables that it reads a token from, the usual one first. */

@@ -30,6 +30,7 @@ export type SsoSettings = Schemas['SsoSettings'];
 export type SsoConfig = Schemas['SsoConfig'];
 export type SsoForm = Schemas['SsoForm'];
 export type SsoTest = Schemas['SsoTest'];
+export type SamlMetadata = Schemas['SamlMetadata'];
 export type SsoOffer = Schemas['SsoOffer'];
 export type TrustedHeaders = Schemas['TrustedHeaders'];
 export type TrustedKey = Schemas['TrustedKey'];

@@ -14,6 +14,7 @@ const ERRORS: Record<string, () => string> = {
 	no_seat: m.sso_error_no_seat,
 	seat_disabled: m.sso_error_seat_disabled,
 	linked_otherwise: m.sso_error_linked_otherwise,
+	weak_encryption: m.sso_error_weak_encryption,
 	too_many: m.sso_error_too_many
 };
 

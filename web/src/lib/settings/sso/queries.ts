@@ -2,7 +2,7 @@
 import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
-import type { SsoForm, SsoSettings, SsoTest } from '#lib/api/types.ts';
+import type { SamlMetadata, SsoForm, SsoSettings, SsoTest } from '#lib/api/types.ts';
 
 export const ssoQuery = (orgId: string) => ({
 	queryKey: keys.org(orgId, 'sso'),
@@ -21,6 +21,10 @@ export async function removeSso(orgId: string): Promise<void> {
 	await send(api.DELETE('/api/app/sso', { params: { query: { orgId } } }));
 	await reread(orgId);
 }
+
+/** Reads what a provider says about itself, without saving anything. */
+export const readMetadata = (orgId: string, body: { url: string } | { document: string }): Promise<SamlMetadata> =>
+	send(api.POST('/api/app/sso/saml/metadata', { params: { query: { orgId } }, body }));
 
 /** Tries the form as it is, without saving it. */
 export const testSso = (orgId: string, body: SsoForm): Promise<SsoTest> =>
