@@ -229,7 +229,7 @@ mod tests {
         let open = wave(b"data\xff\xff\xff\xff");
         assert_eq!(told(&open, open.len() as u64 + 64_000), Some(2));
 
-        let mut info = vec![0; 34];
+        let mut info = [0; 34];
         info[10..18].copy_from_slice(&[0x0a, 0xc4, 0x42, 0xf0, 0, 0x0d, 0x79, 0x50]);
         let flac = [b"fLaC\0\0\0\x22", &info[..]].concat();
         assert_eq!(told(&flac, 5_000), Some(21), "883,024 samples at 44,100");
