@@ -20,16 +20,6 @@ export interface NewMember {
 	password?: string;
 }
 
-/** Whether an address has an account already; `null` when that cannot be said now. */
-export async function lookUp(orgId: string, email: string): Promise<{ account: boolean; member: boolean } | null> {
-	try {
-		return await send(api.GET('/api/app/members/lookup', { params: { query: { orgId, email } } }));
-	} catch {
-		// Asked too often, or not there: adding says the same.
-		return null;
-	}
-}
-
 /** Adds somebody; `created` says whether the account is new, so that its password means something. */
 export async function addMember(orgId: string, body: NewMember): Promise<{ created: boolean }> {
 	const added = await send(api.POST('/api/app/members', { params: { query: { orgId } }, body }));
