@@ -42,17 +42,18 @@ test('a part of the app that does not arrive is asked for again, by itself and t
 }) => {
 	const part = /\/_app\/immutable\/entry\/app/;
 	let asked = 0;
-	const lose = (times: number) => page.route(part, (route) => (asked++ < times ? route.abort() : route.continue()));
-	await lose(1);
+	await page.route(part, (route) => (asked++ < 1 ? route.abort() : route.continue()));
 	await open('documents');
 	await expect(page.getByRole('table', { name: 'Documents' })).toBeVisible();
 	expect(asked).toBe(2);
 	await page.unroute(part);
-	await lose(3);
+	// Lost until it is said: whether the first loss is one of the preload or of the import decides how often it is asked for.
+	await page.route(part, (route) => route.abort());
 	await page.reload();
 	const failed = page.getByRole('alert').filter({ hasText: 'Tale couldn’t be loaded' });
 	await expect(failed).toBeVisible();
 	await expectAccessible(page);
+	await page.unroute(part);
 	await failed.getByRole('button', { name: 'Try again' }).click();
 	await expect(page.getByRole('table', { name: 'Documents' })).toBeVisible();
 });
