@@ -1,4 +1,4 @@
-//! Moves the stored client secrets to the present encryption key, for the operator who changes it.
+//! Moves stored client secrets and private keys of SAML to the present encryption key, for the operator who changes it.
 
 use sqlx::PgPool;
 use tale_core::crypto::FieldCipher;
