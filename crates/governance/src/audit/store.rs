@@ -241,11 +241,12 @@ pub(super) async fn unsealed(
 ) -> Result<Vec<Unsealed>, sqlx::Error> {
     // The index gives the order. Without numbers about the newest entries the planner sorts all of them for each batch.
     sqlx::query("SET LOCAL enable_sort = off").execute(&mut *conn).await?;
-    // The snapshot is parsed once, not for each row, and seals are looked for only where there can be any.
+    // The snapshot is parsed once, not for each row, and seals are looked for only where there can be any: one by one, where
+    // EXISTS would have all seals there are read into a table for each batch.
     let rows = sqlx::query(concat!(
         "SELECT ",
         sealed_columns!(),
-        ", CASE WHEN $5 THEN EXISTS (SELECT FROM app.audit_seals s WHERE s.entry_id = e.id) ELSE false END,
+        ", CASE WHEN $5 THEN (SELECT true FROM app.audit_seals s WHERE s.entry_id = e.id LIMIT 1) IS NOT NULL ELSE false END,
                 e.xid
            FROM app.audit_entries e
           WHERE e.xid >= (SELECT pg_snapshot_xmin($1::text::pg_snapshot))
