@@ -2,16 +2,23 @@
 //!
 //! One hash takes tens of milliseconds of a core and 19 MiB. A burst of sign-ins therefore waits
 //! in a short line, a longer one is told `BUSY`, and the async threads never hash.
+//!
+//! The memory of a hash stays for the next one for a few seconds: to have it from the kernel, which clears it page by
+//! page, costs as much as the hash.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use argon2::password_hash::PasswordVerifier;
-use argon2::password_hash::phc::PasswordHash;
-use argon2::{Algorithm, Argon2, Params, Version};
+use argon2::password_hash::Error;
+use argon2::password_hash::phc::{Output, PasswordHash, Salt};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
 use tale_core::{Code, Problem};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// How long memory is kept that no hash uses.
+const KEPT: Duration = Duration::from_secs(10);
 
 /// What one hash costs, and how many may cost it at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +64,53 @@ pub struct PasswordHasher {
     decoy: Arc<str>,
     running: Arc<Semaphore>,
     in_line: Arc<AtomicUsize>,
+    spare: Spare,
+}
+
+/// Memory that no hash uses at the moment, at most one for each that may run. Dropped [`KEPT`] after the last one.
+#[derive(Debug, Clone, Default)]
+struct Spare(Arc<Mutex<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    memory: Vec<Vec<Block>>,
+    used: Option<Instant>,
+    /// Somebody will drop it.
+    watched: bool,
+}
+
+impl Spare {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Vec<Block> {
+        self.kept().memory.pop().unwrap_or_default()
+    }
+
+    /// For the next one. Runs on a thread of the runtime.
+    fn put(&self, memory: Vec<Block>) {
+        let mut kept = self.kept();
+        kept.memory.push(memory);
+        kept.used = Some(Instant::now());
+        if !std::mem::replace(&mut kept.watched, true) {
+            tokio::spawn(self.clone().watch());
+        }
+    }
+
+    async fn watch(self) {
+        let mut until = Instant::now() + KEPT;
+        loop {
+            tokio::time::sleep_until(until).await;
+            let mut kept = self.kept();
+            until = kept.used.map_or(until, |used| used + KEPT);
+            if until <= Instant::now() {
+                kept.watched = false;
+                kept.memory = Vec::new();
+                return;
+            }
+        }
+    }
 }
 
 /// A place in the line before the pool, taken before anything is looked up for the attempt: whoever finds the line
@@ -100,15 +154,17 @@ impl PasswordHasher {
     /// # Errors
     /// [`HashingError`] when Argon2 does not allow the parameters.
     pub fn new(cost: HashCost) -> Result<Self, HashingError> {
-        let decoy = hash(&tale_core::crypto::random_token(32), &cost).map_err(|error| match error {
-            HashError::Cost(error) => HashingError(error),
-            HashError::Hash(_) => HashingError(argon2::Error::OutOfMemory),
-        })?;
+        let decoy =
+            hash(&tale_core::crypto::random_token(32), &cost, &mut Vec::new()).map_err(|error| match error {
+                HashError::Cost(error) => HashingError(error),
+                HashError::Hash(_) => HashingError(argon2::Error::OutOfMemory),
+            })?;
         Ok(Self {
             cost,
             decoy: decoy.into(),
             running: Arc::new(Semaphore::new(cost.concurrent.max(1))),
             in_line: Arc::new(AtomicUsize::new(0)),
+            spare: Spare::default(),
         })
     }
 
@@ -136,13 +192,7 @@ impl PasswordHasher {
     /// An internal fault when hashing fails.
     pub async fn hash(&self, turn: Admission, password: &str) -> Result<String, Problem> {
         let (password, cost) = (password.to_owned(), self.cost);
-        tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            hash(&password, &cost)
-        })
-        .await
-        .map_err(Problem::internal)?
-        .map_err(Problem::internal)
+        self.blocking(turn, move |memory| hash(&password, &cost, memory)).await
     }
 
     /// Checks `password` against `stored`. Without a stored hash it checks a decoy, so that the
@@ -154,13 +204,22 @@ impl PasswordHasher {
         let (password, cost) = (password.to_owned(), self.cost);
         let known = stored.is_some();
         let stored = stored.unwrap_or(&self.decoy).to_owned();
-        tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            verify(&password, &stored, known, &cost)
-        })
-        .await
-        .map_err(Problem::internal)?
-        .map_err(Problem::internal)
+        self.blocking(turn, move |memory| verify(&password, &stored, known, &cost, memory)).await
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        turn: Admission,
+        work: impl FnOnce(&mut Vec<Block>) -> Result<T, HashError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let spare = self.spare.clone();
+        let work = move || {
+            let (_turn, mut memory) = (turn, spare.take());
+            let done = work(&mut memory);
+            spare.put(memory);
+            done
+        };
+        tokio::task::spawn_blocking(work).await.map_err(Problem::internal)?.map_err(Problem::internal)
     }
 }
 
@@ -174,33 +233,52 @@ enum HashError {
     #[error("the parameters are not usable: {0}")]
     Cost(argon2::Error),
     #[error("hashing failed: {0}")]
-    Hash(argon2::password_hash::Error),
+    Hash(#[from] argon2::password_hash::Error),
 }
 
-fn hash(password: &str, cost: &HashCost) -> Result<String, HashError> {
+fn hash(password: &str, cost: &HashCost, memory: &mut Vec<Block>) -> Result<String, HashError> {
     let params = Params::new(cost.memory_kib, cost.passes, cost.lanes, None).map_err(HashError::Cost)?;
     let salt: [u8; 16] = rand::random();
-    let made: PasswordHash = argon2::password_hash::PasswordHasher::hash_password_with_salt(
-        &Argon2::new(Algorithm::Argon2id, Version::V0x13, params),
-        password.as_bytes(),
-        &salt,
-    )
-    .map_err(HashError::Hash)?;
+    let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+    let made = PasswordHash {
+        algorithm: Algorithm::Argon2id.ident(),
+        version: Some(Version::V0x13.into()),
+        params: argon.params().try_into()?,
+        salt: Some(Salt::new(&salt).map_err(Error::from)?),
+        hash: Some(output(&argon, password, &salt, memory)?),
+    };
     Ok(made.to_string())
 }
 
-fn verify(password: &str, stored: &str, known: bool, cost: &HashCost) -> Result<Verdict, HashError> {
-    let parsed =
-        PasswordHash::new(stored).map_err(|_| HashError::Hash(argon2::password_hash::Error::EncodingInvalid))?;
-    match Argon2::default().verify_password(password.as_bytes(), &parsed) {
-        Ok(()) if known => {
-            let raised = Params::try_from(&parsed)
-                .is_ok_and(|params| params.m_cost() < cost.memory_kib || params.t_cost() < cost.passes);
-            Ok(Verdict::Right { rehash: raised.then(|| hash(password, cost)).transpose()? })
-        }
-        Ok(()) | Err(argon2::password_hash::Error::PasswordInvalid) => Ok(Verdict::Wrong),
-        Err(error) => Err(HashError::Hash(error)),
+fn verify(
+    password: &str,
+    stored: &str,
+    known: bool,
+    cost: &HashCost,
+    memory: &mut Vec<Block>,
+) -> Result<Verdict, HashError> {
+    let parsed = PasswordHash::new(stored).map_err(Error::from)?;
+    let (Some(salt), Some(right)) = (parsed.salt, parsed.hash) else { return Err(Error::EncodingInvalid.into()) };
+    let (algorithm, version) = (Algorithm::try_from(parsed.algorithm.as_str())?, parsed.version.map(Version::try_from));
+    let params = Params::try_from(&parsed)?;
+    let raised = params.m_cost() < cost.memory_kib || params.t_cost() < cost.passes;
+    let argon = Argon2::new(algorithm, version.transpose().map_err(Error::from)?.unwrap_or_default(), params);
+    // Takes the same time whatever the bytes.
+    if output(&argon, password, &salt, memory)? != right || !known {
+        return Ok(Verdict::Wrong);
     }
+    Ok(Verdict::Right { rehash: raised.then(|| hash(password, cost, memory)).transpose()? })
+}
+
+/// What `argon` makes of a password in memory that may be somebody else's.
+fn output(argon: &Argon2<'_>, password: &str, salt: &[u8], memory: &mut Vec<Block>) -> Result<Output, Error> {
+    let params = argon.params();
+    memory.resize(params.block_count(), Block::default());
+    let mut bytes = [0; Output::MAX_LENGTH];
+    let length = params.output_len().unwrap_or(Params::DEFAULT_OUTPUT_LEN);
+    let bytes = bytes.get_mut(..length).ok_or(Error::OutputSize)?;
+    argon.hash_password_into_with_memory(password.as_bytes(), salt, bytes, memory)?;
+    Ok(Output::new(bytes)?)
 }
 
 #[cfg(test)]
@@ -232,8 +310,47 @@ mod tests {
 
     #[tokio::test]
     async fn the_default_cost_is_the_specified_one() {
-        let stored = hash("x", &HashCost::default()).unwrap();
+        let stored = hash("x", &HashCost::default(), &mut Vec::new()).unwrap();
         assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
+    }
+
+    #[test]
+    fn what_memory_held_before_makes_no_other_hash() {
+        let check = |password: &str, stored: &str, memory: &mut Vec<Block>| {
+            verify(password, stored, true, &cheap(), memory).unwrap() == Verdict::Right { rehash: None }
+        };
+        let memory = &mut Vec::new();
+        let first = hash("Zwölf-Boxkämpfer-7", &cheap(), memory).unwrap();
+        let larger = hash("other", &HashCost { memory_kib: 256, passes: 3, ..cheap() }, memory).unwrap();
+        let last = hash("Zwölf-Boxkämpfer-7", &cheap(), memory).unwrap();
+        assert_ne!(first, last, "salted");
+        for memory in [&mut *memory, &mut Vec::new()] {
+            for (password, stored) in
+                [("Zwölf-Boxkämpfer-7", &first), ("Zwölf-Boxkämpfer-7", &last), ("other", &larger)]
+            {
+                assert!(check(password, stored, memory));
+                assert!(!check("Zwölf-Boxkämpfer-8", stored, memory));
+            }
+        }
+        // Another implementation's, with the parameters of the specification of Argon2.
+        let known = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4";
+        assert!(check("password", known, memory));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_memory_of_a_hash_is_kept_for_the_next_one_and_not_for_long() {
+        let pool = PasswordHasher::new(cheap()).unwrap();
+        let kept = || pool.spare.kept().memory.iter().map(Vec::len).collect::<Vec<_>>();
+        for _ in 0..3 {
+            pool.hash(pool.admit().await.unwrap(), "Zwölf-Boxkämpfer-7").await.unwrap();
+            assert_eq!(kept(), [64]);
+        }
+        tokio::time::sleep(KEPT / 2).await;
+        pool.hash(pool.admit().await.unwrap(), "Zwölf-Boxkämpfer-7").await.unwrap();
+        tokio::time::sleep(KEPT - Duration::from_millis(1)).await;
+        assert_eq!(kept(), [64], "used since");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(kept(), [0_usize; 0]);
     }
 
     #[tokio::test]
