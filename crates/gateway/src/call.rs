@@ -167,22 +167,16 @@ impl Gateway {
         Ok(listed.map(|model| Callable { id: reference(&model), provider: model.provider_slug }).collect())
     }
 
-    /// Answers a request of a caller who was found to meet [`Gateway::rules`]. `beta` is the client's
-    /// list of betas of the Anthropic format.
+    /// Admits a request of a caller who was found to meet [`Gateway::rules`]: everything that is asked before
+    /// anything goes to a provider. What is dropped instead of relayed is given back.
     ///
     /// # Errors
-    /// A [`Refusal`] of Tale's or of the provider.
-    pub async fn call(
-        &self,
-        caller: &Caller,
-        rules: &ModelRules,
-        request: Request,
-        beta: Option<&str>,
-    ) -> Result<Answer, Refusal> {
+    /// A [`Refusal`].
+    pub async fn admit(&self, caller: &Caller, rules: &ModelRules, request: Arc<Request>) -> Result<Admitted, Refusal> {
         let model = Arc::new(self.resolved(caller, rules, &request).await?);
         let body = body_for(&request, &model)?;
         let meter = self.held(caller, &request, &model).await?;
-        self.relayed(Admitted { org: caller.org, key: None, request, model, body, meter }, beta).await
+        Ok(Admitted { org: caller.org, key: None, request, model, body, meter })
     }
 
     /// Answers a request of whoever shows a gateway key: the key's list and its cap decide, in the one
@@ -197,18 +191,22 @@ impl Gateway {
         request: Request,
         beta: Option<&str>,
     ) -> Result<Answer, Refusal> {
-        let model = Arc::new(keys.resolve(holder, request.model()).await?);
+        let (model, request) = (Arc::new(keys.resolve(holder, request.model()).await?), Arc::new(request));
         if model.facts.tool_api == ToolApi::Responses && request.wire() != Wire::Responses {
             let why = format!("{} answers through the Responses interface only.", request.model());
             return Err(Problem::new(Code::ModelApiModelUnknown, why).into());
         }
         let body = body_for(&request, &model)?;
         let meter = self.drawn(keys, holder, &request, &model).await?;
-        self.relayed(Admitted { org: holder.org, key: Some(holder.id), request, model, body, meter }, beta).await
+        self.relay(Admitted { org: holder.org, key: Some(holder.id), request, model, body, meter }, beta).await
     }
 
-    /// Waits for a place at the provider and answers.
-    async fn relayed(&self, admitted: Admitted, beta: Option<&str>) -> Result<Answer, Refusal> {
+    /// Waits for a place at the provider and answers an admitted request. `beta` is the client's list of betas of
+    /// the Anthropic format.
+    ///
+    /// # Errors
+    /// A [`Refusal`] of Tale's or of the provider.
+    pub async fn relay(&self, admitted: Admitted, beta: Option<&str>) -> Result<Answer, Refusal> {
         let Admitted { org, key, request, model, body, mut meter } = admitted;
         let place = self.place(org, &model).await?;
         let now = self.0.parts.clock.now();
@@ -346,11 +344,11 @@ impl Gateway {
 }
 
 /// A call that may begin.
-struct Admitted {
+pub struct Admitted {
     org: OrgId,
     /// The gateway key.
     key: Option<Uuid>,
-    request: Request,
+    request: Arc<Request>,
     model: Arc<ResolvedModel>,
     body: Bytes,
     meter: Meter,

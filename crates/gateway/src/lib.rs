@@ -31,7 +31,7 @@ pub mod settings;
 mod wire;
 
 pub use answer::Tokens;
-pub use call::{Answer, Callable, Gateway, GatewayParts, Limits, Open};
+pub use call::{Admitted, Answer, Callable, Gateway, GatewayParts, Limits, Open};
 pub use keys::{Keys, KeysParts};
 pub use log::Log;
 pub use refusal::{Refusal, error_body};

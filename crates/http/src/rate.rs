@@ -13,6 +13,8 @@ use tale_core::clock::SharedClock;
 use tale_core::{Code, Problem};
 use uuid::Uuid;
 
+use crate::v1::presumed::Holders;
+
 /// Most holders a lane remembers.
 const MAX_HOLDERS: usize = 100_000;
 
@@ -139,6 +141,8 @@ pub struct Limits {
     pub sso: Lane<String>,
     /// Keys that pass while their network's failed attempts are used up.
     pub known_keys: KnownKeys,
+    /// Who held the keys that called models lately.
+    pub holders: Holders,
 }
 
 impl Limits {
@@ -156,6 +160,7 @@ impl Limits {
             failed_hand_offs: Lane::new(20, 40, clock.clone()),
             sso: Lane::new(120, 600, clock),
             known_keys: KnownKeys::default(),
+            holders: Holders::default(),
         }
     }
 }

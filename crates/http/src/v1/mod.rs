@@ -6,6 +6,7 @@ pub mod documents;
 pub mod me;
 pub mod model_endpoints;
 pub mod models;
+pub mod presumed;
 pub mod search;
 
 use axum::Router;
@@ -17,7 +18,6 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use tale_core::crypto::{hex_of, sha256};
 use tale_core::{Code, Problem};
-use tale_identity::api_keys::KeyHolder;
 use tale_identity::{Caller, Via};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -25,6 +25,7 @@ use crate::caller::client_address;
 use crate::contract::CONTRACT_VERSION;
 use crate::problem::HttpProblem;
 use crate::state::App;
+use presumed::Credentials;
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("x-tale-api-version");
 
@@ -57,27 +58,50 @@ async fn authenticate(State(app): State<App>, mut request: Request, next: Next) 
     let mut response = if request.method() == Method::OPTIONS {
         next.run(request).await
     } else {
-        match caller(&app, &mut request).await {
-            Ok(holder) => {
-                tracing::Span::current().record("org", tracing::field::display(holder.caller.org));
-                request.extensions_mut().insert(holder);
-                next.run(request).await
-            }
-            Err(problem) => {
-                let unauthorized = problem.code == Code::Unauthorized;
-                let mut response = HttpProblem(problem).into_response();
-                if unauthorized {
-                    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-                }
-                response
-            }
+        match admit(&app, &mut request).await {
+            Ok(()) => next.run(request).await,
+            Err(problem) => refused(problem),
         }
     };
     response.headers_mut().insert(VERSION_HEADER, HeaderValue::from_static(CONTRACT_VERSION));
     response
 }
 
-async fn caller(app: &App, request: &mut Request) -> Result<KeyHolder, Problem> {
+/// The refusal of a caller.
+fn refused(problem: Problem) -> Response {
+    let unauthorized = problem.code == Code::Unauthorized;
+    let mut response = HttpProblem(problem).into_response();
+    if unauthorized {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// Puts into the request who calls, or who is presumed to where the route has it proven.
+async fn admit(app: &App, request: &mut Request) -> Result<(), Problem> {
+    let credentials = credentials(app, request)?;
+    let note = |caller: &Caller| {
+        tracing::Span::current().record("org", tracing::field::display(caller.org));
+    };
+    if let Some(presumed) = presumed::presume(app, request, &credentials)
+        // An empty lane is told to nobody whose key may be void.
+        && app.limits.door.take(holder(&presumed.caller)).is_ok()
+    {
+        note(&presumed.caller);
+        request.extensions_mut().insert(presumed);
+        return Ok(());
+    }
+    // The model endpoints say in their own words and order what a disabled seat must not do.
+    let own_words = model_endpoints::interface_below(request.uri().path()).is_some();
+    let found = credentials.prove(app, own_words).await?;
+    app.limits.door.take(holder(&found.caller))?;
+    note(&found.caller);
+    request.extensions_mut().insert(found);
+    Ok(())
+}
+
+/// What the request shows of its caller.
+fn credentials(app: &App, request: &mut Request) -> Result<Credentials, Problem> {
     let missing = || Problem::new(Code::Unauthorized, "Send a valid API key as `Authorization: Bearer <key>`.");
     let headers = request.headers();
     if headers.contains_key("x-api-key") {
@@ -102,25 +126,7 @@ async fn caller(app: &App, request: &mut Request) -> Result<KeyHolder, Problem> 
         // Who guesses keys costs no query beyond the attempts of the network.
         app.limits.failed_keys.check(&address.network())?;
     }
-    // The model endpoints say in their own words and order what a disabled seat must not do.
-    let own_words = model_endpoints::interface_below(request.uri().path()).is_some();
-    let found = if own_words {
-        app.identity.key_holder(&key, slug.as_deref()).await
-    } else {
-        app.identity.authenticate_key(&key, slug.as_deref()).await
-    };
-    match found {
-        Ok(found) => {
-            app.limits.known_keys.remember(digest);
-            app.limits.door.take(holder(&found.caller))?;
-            Ok(found)
-        }
-        Err(problem) if problem.code == Code::Unauthorized => {
-            app.limits.failed_keys.take(address.network())?;
-            Err(problem)
-        }
-        Err(problem) => Err(problem),
-    }
+    Ok(Credentials { key, slug, digest, address })
 }
 
 /// `X-Organization-Slug`; blank counts as absent (API-3).

@@ -1,14 +1,19 @@
 //! The model endpoints: OpenAI's and Anthropic's own interfaces (spec 40, section 10). Everything
 //! else below their two prefixes is not found, in the shape of the interface.
 
+use std::pin::pin;
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use serde::Serialize;
-use tale_core::Problem;
-use tale_gateway::{Answer, Callable, Refusal, Wire};
+use tale_core::{Code, Problem};
+use tale_gateway::{Admitted, Answer, Callable, Refusal, Wire};
+use tale_identity::Caller;
+use tale_identity::api_keys::KeyHolder;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -17,6 +22,7 @@ use crate::body::read_limited;
 use crate::caller::KeyCaller;
 use crate::problem::HttpProblem;
 use crate::state::App;
+use crate::v1::presumed::Presumed;
 
 /// Largest request of a model, in bytes: 32 MiB (API-16).
 const MAX_BODY_BYTES: usize = 32 << 20;
@@ -89,12 +95,8 @@ async fn list_openai_models(
     responses((status = 200, description = "OpenAI's `chat.completion`, or its event stream.", body = Value)),
     extensions(("x-tale-body-cap" = json!(MAX_BODY_BYTES)))
 )]
-async fn create_chat_completion(
-    State(app): State<App>,
-    KeyCaller(caller): KeyCaller,
-    request: Request,
-) -> Result<Response, Refused> {
-    call(&app, &caller, Wire::Chat, request).await
+async fn create_chat_completion(State(app): State<App>, request: Request) -> Result<Response, Refused> {
+    call(&app, Wire::Chat, request).await
 }
 
 /// Anthropic's messages, for every model of the list. `model` is `<provider>/<model>`; the rest is
@@ -105,19 +107,104 @@ async fn create_chat_completion(
     responses((status = 200, description = "Anthropic's `message`, or its event stream.", body = Value)),
     extensions(("x-tale-body-cap" = json!(MAX_BODY_BYTES)))
 )]
-async fn create_message(
-    State(app): State<App>,
-    KeyCaller(caller): KeyCaller,
-    request: Request,
-) -> Result<Response, Refused> {
-    call(&app, &caller, Wire::Messages, request).await
+async fn create_message(State(app): State<App>, request: Request) -> Result<Response, Refused> {
+    call(&app, Wire::Messages, request).await
 }
 
-async fn call(app: &App, caller: &tale_identity::Caller, wire: Wire, request: Request) -> Result<Response, Refused> {
+async fn call(app: &App, wire: Wire, mut request: Request) -> Result<Response, Refused> {
+    let extensions = request.extensions_mut();
+    let (proven, presumed) = (extensions.remove::<KeyHolder>(), extensions.remove::<Presumed>());
+    let mut asked = Asked::Unread(Box::new(request));
+    let admitted = match (proven, presumed) {
+        (Some(found), _) => admitted(app, &found.caller, wire, &mut asked).await,
+        (None, Some(presumed)) => match admitted_presuming(app, &presumed, wire, &mut asked).await {
+            Ok(admitted) => admitted,
+            Err(problem) => return Ok(super::refused(problem)),
+        },
+        (None, None) => return Err(Problem::internal("nobody has asked who calls").into()),
+    }?;
+    let beta = match asked {
+        Asked::Read(beta, _) => beta,
+        Asked::Unread(_) | Asked::Unreadable => None,
+    };
+    Ok(answered(app.gateway.relay(admitted, beta.as_deref()).await?))
+}
+
+/// A request of a model, of which the body is read when it is asked for.
+enum Asked {
+    Unread(Box<Request>),
+    /// With the betas that the client names.
+    Read(Option<String>, Arc<tale_gateway::Request>),
+    Unreadable,
+}
+
+impl Asked {
+    async fn read(&mut self, wire: Wire) -> Result<Arc<tale_gateway::Request>, Problem> {
+        match std::mem::replace(self, Self::Unreadable) {
+            Self::Unread(request) => {
+                let (beta, body) = read(*request, MAX_BODY_BYTES).await?;
+                let request = Arc::new(tale_gateway::Request::read(wire, body)?);
+                *self = Self::Read(beta, request.clone());
+                Ok(request)
+            }
+            Self::Read(beta, request) => {
+                *self = Self::Read(beta, request.clone());
+                Ok(request)
+            }
+            Self::Unreadable => {
+                Err(Problem::new(Code::InvalidBody, "The request body could not be read. Send it again."))
+            }
+        }
+    }
+}
+
+/// The checks of spec 40, 10.2, from the fourth on, up to the hold.
+async fn admitted(app: &App, caller: &Caller, wire: Wire, asked: &mut Asked) -> Result<Admitted, Refused> {
     let rules = app.gateway.rules(caller).await?;
-    let (beta, body) = read(request, MAX_BODY_BYTES).await?;
-    let request = tale_gateway::Request::read(wire, body)?;
-    Ok(answered(app.gateway.call(caller, &rules, request, beta.as_deref()).await?))
+    let request = asked.read(wire).await?;
+    Ok(app.gateway.admit(caller, &rules, request).await?)
+}
+
+/// The same for somebody presumed, while the database is asked who it is. What it says decides: of a key that is
+/// void nothing else is told, and for a caller who is somebody else now everything is asked again.
+async fn admitted_presuming(
+    app: &App,
+    presumed: &Presumed,
+    wire: Wire,
+    asked: &mut Asked,
+) -> Result<Result<Admitted, Refused>, Problem> {
+    let (found, early) = {
+        let mut proof = pin!(presumed.credentials.prove(app, true));
+        let mut admission = pin!(admitted(app, &presumed.caller, wire, asked));
+        let mut early = None;
+        let found = loop {
+            tokio::select! {
+                biased;
+                proven = &mut proof => break proven?.caller,
+                admitted = &mut admission, if early.is_none() => early = Some(admitted),
+            }
+        };
+        // Not dropped half-way: it may be reading the body.
+        let early = match early {
+            Some(admitted) => admitted,
+            None => admission.await,
+        };
+        (found, early)
+    };
+    if found == *presumed.caller {
+        return Ok(early);
+    }
+    tracing::Span::current().record("org", tracing::field::display(found.org));
+    let unreadable = matches!(asked, Asked::Unreadable);
+    match early {
+        // The body cannot be read twice, but what comes before it is asked of the one who calls.
+        Err(refused) if unreadable => Ok(app.gateway.rules(&found).await.map_err(Refused::from).and(Err(refused))),
+        early => {
+            // What was held for the other one is given back first.
+            drop(early);
+            Ok(admitted(app, &found, wire, asked).await)
+        }
+    }
 }
 
 /// What a client asks for: the betas of the Anthropic format that it names, and its body.

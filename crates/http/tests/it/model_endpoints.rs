@@ -12,6 +12,9 @@ use crate::stage::{Stage, within};
 pub(crate) const OPENAI: &str = "/api/v1/openai/chat/completions";
 pub(crate) const ANTHROPIC: &str = "/api/v1/anthropic/v1/messages";
 
+/// A bound on waiting, not a measure of speed.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// Lets the head of an answer out before what follows.
 const PAUSE: Step = Step::Wait(std::time::Duration::from_millis(50));
 
@@ -166,6 +169,45 @@ async fn a_role_counts_as_it_is_at_the_call() {
     stage.owner.patch(&path, json!({ "role": "disabled" })).await.expect(200);
     assert_eq!(code(&key.post(OPENAI, ask("open/able")).await), (403, "MODEL_API_FORBIDDEN".into()));
     assert_eq!(key.get("/api/v1/models").await.status.as_u16(), 403, "nowhere else is a disabled seat a caller");
+}
+
+#[tokio::test]
+async fn a_key_that_was_good_a_moment_ago_is_asked_for_with_the_hold_and_decides_before_the_provider() {
+    let mut stage = stage().await;
+    let database = stage.world.app.database.clone();
+    let holds =
+        async || sqlx::query_scalar::<_, i64>("SELECT count(*) FROM app.usage_holds").fetch_one(&database).await;
+    let reach = async |wanted: i64| {
+        let reached = async { while holds().await.unwrap() != wanted {} };
+        tokio::time::timeout(PATIENCE, reached).await.expect("the holds are as they should be");
+    };
+    stage.key.post(OPENAI, ask("open/able")).await.expect(200);
+    reach(0).await;
+    let asked = stage.upstream.requests().len();
+
+    // Nobody can be asked who a key acts for: the call has its hold, and waits.
+    for (revoked, status) in [(false, 200), (true, 401)] {
+        let mut locked = database.begin().await.unwrap();
+        sqlx::query("LOCK TABLE app.memberships IN ACCESS EXCLUSIVE MODE").execute(&mut *locked).await.unwrap();
+        let mut key = stage.key.clone();
+        let call = tokio::spawn(async move { key.post(OPENAI, ask("open/able")).await });
+        reach(1).await;
+        assert_eq!(stage.upstream.requests().len(), asked + usize::from(revoked));
+        if revoked {
+            sqlx::query("UPDATE app.api_keys SET revoked_at = now()").execute(&mut *locked).await.unwrap();
+        }
+        locked.commit().await.unwrap();
+        let answer = tokio::time::timeout(PATIENCE, call).await.expect("an answer").unwrap();
+        assert_eq!(answer.status.as_u16(), status, "{answer:?}");
+        reach(0).await;
+    }
+    assert_eq!(stage.upstream.requests().len(), asked + 1, "nothing of a void key reaches the provider");
+    assert_eq!(booked(&mut stage).await[0], 2);
+    for body in [ask("open/able"), json!({}), ask("no/model")] {
+        let refused = stage.key.post(OPENAI, body).await;
+        assert_eq!(code(&refused), (401, "UNAUTHORIZED".into()), "before any other check");
+        assert_eq!(refused.header("www-authenticate"), "Bearer");
+    }
 }
 
 #[tokio::test]
