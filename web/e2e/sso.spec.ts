@@ -92,6 +92,54 @@ test('people sign in at a real identity provider', async ({ owner, browser, base
 	await signedOut.close();
 });
 
+test('people sign in at a real provider by OAuth 2.0 alone', async ({ owner, browser, baseURL }) => {
+	const { page } = owner;
+	await owner.open('settings/enterprise-sso');
+	await page.getByLabel('Provider', { exact: true }).selectOption('oauth2');
+	await page.getByRole('button', { name: 'Test connection' }).click();
+	await expect(page.getByText('This is needed.').first()).toBeVisible();
+	await page.getByLabel('Authorization URL', { exact: true }).fill(`${provider.issuer}/auth`);
+	await page.getByLabel('Token URL', { exact: true }).fill(`${provider.issuer}/token`);
+	await page.getByLabel('Userinfo URL', { exact: true }).fill(`${provider.issuer}/nowhere`);
+	await page.getByLabel('Client ID', { exact: true }).fill(CLIENT);
+	await page.getByLabel('Client secret', { exact: true }).fill(CLIENT_SECRET);
+	for (const scope of ['openid', 'email', 'profile']) {
+		await page.getByLabel('Scopes', { exact: true }).fill(scope);
+		await page.getByLabel('Scopes', { exact: true }).press('Enter');
+	}
+	await page.getByRole('button', { name: 'Test connection' }).click();
+	await expect(page.getByText(/Userinfo URL: .*404/)).toBeVisible();
+	await page.getByLabel('Userinfo URL', { exact: true }).fill(`${provider.issuer}/me`);
+	await page.getByRole('button', { name: 'Test connection' }).click();
+	for (const step of ['Authorization URL', 'Userinfo URL', 'Client ID and secret'])
+		await expect(page.getByText(`${step}: fine`)).toBeVisible();
+	await expectAccessible(page);
+	await page.getByRole('button', { name: 'Save', exact: true }).click();
+	await expect(page.getByRole('button', { name: 'Saved' })).toBeVisible();
+	await expect(page.getByText('One is stored. Leave this empty to keep it.')).toBeVisible();
+	await page.setViewportSize({ width: 320, height: 844 });
+	await expectNoOverflow(page);
+	await page.setViewportSize({ width: 1440, height: 900 });
+
+	const login = `ines-${Date.now()}`;
+	const email = `${login}@fairbridge.example`;
+	provider.people[login] = { email, name: 'Ines Adler' };
+	const away = await browser.newContext({ baseURL });
+	await prefer(away, 'light', 'en');
+	const visitor = await away.newPage();
+	await visitor.goto(`/dashboard/${owner.orgId}/documents`);
+	await visitor.getByRole('button', { name: 'Continue with SSO' }).click();
+	await logInAt(visitor, login);
+	await expect(visitor.getByRole('heading', { level: 1, name: 'Knowledge' })).toBeVisible();
+	await expect(visitor.getByRole('button', { name: /account of Ines Adler/ })).toBeVisible();
+	await away.close();
+
+	await owner.open('settings/enterprise-sso');
+	await page.getByRole('button', { name: 'Remove connection' }).click();
+	await page.getByRole('alertdialog').getByRole('button', { name: 'Remove connection' }).click();
+	await expect(page.getByRole('region', { name: 'Notices' }).getByText('Connection removed')).toBeVisible();
+});
+
 test('people sign in at a real identity provider by SAML', async ({ owner, browser, baseURL }) => {
 	const idp = await startSamlProvider();
 	const { page } = owner;

@@ -1,5 +1,6 @@
 //! An identity provider that speaks OpenID Connect: discovery, keys, the token endpoint with PKCE and client secret,
-//! userinfo, and the part of Microsoft Graph that says groups. It can be told to lie.
+//! userinfo, and the part of Microsoft Graph that says groups. Asked without `openid` it speaks OAuth 2.0 alone: no
+//! token is signed, and `/me` says who somebody is. It can be told to lie.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,7 +29,7 @@ pub struct Given {
     pub code: String,
     /// The question's state.
     pub state: String,
-    /// The question's nonce.
+    /// The question's nonce; empty without `openid`.
     pub nonce: String,
     /// Where the browser goes.
     pub callback: String,
@@ -58,6 +59,8 @@ struct Grant {
     challenge: String,
     callback: String,
     claims: Value,
+    /// Whether an ID token is wanted.
+    signed: bool,
 }
 
 struct Inner {
@@ -71,6 +74,8 @@ struct Inner {
     issuer: Option<String>,
     promises_iss: bool,
     forger: Option<Forger>,
+    polite: bool,
+    sends_on: Option<String>,
     asked: HashMap<&'static str, usize>,
 }
 
@@ -129,6 +134,8 @@ impl IdentityProvider {
             issuer: None,
             promises_iss: false,
             forger: None,
+            polite: false,
+            sends_on: None,
             asked: HashMap::new(),
         };
         let this = Self { base, inner: Arc::new(Mutex::new(inner)) };
@@ -163,10 +170,14 @@ impl IdentityProvider {
         );
         let code = random_token(16);
         let mut claims = claims.clone();
-        claims["nonce"] = json!(of("nonce"));
-        let grant = Grant { challenge: of("code_challenge"), callback: of("redirect_uri"), claims };
+        let signed = asked.get("scope").is_some_and(|scope| scope.split(' ').any(|one| one == "openid"));
+        let nonce = if signed { of("nonce") } else { String::new() };
+        if signed {
+            claims["nonce"] = json!(nonce);
+        }
+        let grant = Grant { challenge: of("code_challenge"), callback: of("redirect_uri"), claims, signed };
         self.inner().grants.insert(code.clone(), grant);
-        Given { code, state: of("state"), nonce: of("nonce"), callback: of("redirect_uri") }
+        Given { code, state: of("state"), nonce, callback: of("redirect_uri") }
     }
 
     /// From now on tokens are signed with another key.
@@ -207,7 +218,24 @@ impl IdentityProvider {
         self.inner().promises_iss = true;
     }
 
-    /// How often a document was asked for: `discovery`, `keys`, `token`, `userinfo`, `graph`.
+    /// The address of `path`, such as `/authorize`, `/token` or `/me`.
+    #[must_use]
+    pub fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    /// From now on refusals of the token endpoint have the status of a success.
+    pub fn refuse_politely(&self) {
+        self.inner().polite = true;
+    }
+
+    /// From now on `/me` sends on to another address.
+    pub fn send_on(&self, to: &str) {
+        self.inner().sends_on = Some(to.to_owned());
+    }
+
+    /// How often a document was asked for: `discovery`, `keys`, `token`, `userinfo`, `graph`, `me`; and how
+    /// often the client's secret came in a body: `secret in a body`.
     #[must_use]
     pub fn asked(&self, what: &str) -> usize {
         self.inner().asked.get(what).copied().unwrap_or(0)
@@ -264,6 +292,15 @@ async fn documents(
                 None => StatusCode::UNAUTHORIZED.into_response(),
             }
         }
+        "me" => {
+            inner.count("me");
+            match (&inner.sends_on, inner.people.get(&bearer(&headers))) {
+                (Some(to), _) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to.clone())]).into_response(),
+                (None, Some(claims)) => Json(claims.clone()).into_response(),
+                (None, None) => StatusCode::UNAUTHORIZED.into_response(),
+            }
+        }
+        "authorize" => StatusCode::BAD_REQUEST.into_response(),
         "v1.0/me/transitiveMemberOf/microsoft.graph.group" => {
             inner.count("graph");
             match &inner.groups {
@@ -279,7 +316,8 @@ async fn documents(
     }
 }
 
-fn denied(status: StatusCode, error: &str) -> Response {
+fn denied(polite: bool, status: StatusCode, error: &str) -> Response {
+    let status = if polite { StatusCode::OK } else { status };
     (status, Json(json!({ "error": error }))).into_response()
 }
 
@@ -291,19 +329,28 @@ async fn token(State(provider): State<IdentityProvider>, headers: HeaderMap, bod
     let mut inner = provider.inner();
     inner.count("token");
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    if given != Some(&format!("Basic {pair}")) {
-        return denied(StatusCode::UNAUTHORIZED, "invalid_client");
+    let in_body = given.is_none() && (of("client_id"), of("client_secret")) == (CLIENT, SECRET);
+    if in_body {
+        inner.count("secret in a body");
+    }
+    let polite = inner.polite;
+    if given != Some(&format!("Basic {pair}")) && !in_body {
+        return denied(polite, StatusCode::UNAUTHORIZED, "invalid_client");
     }
     // A code is used up, whatever comes of it.
     let Some(grant) = inner.grants.remove(of("code")) else {
-        return denied(StatusCode::BAD_REQUEST, "invalid_grant");
+        return denied(polite, StatusCode::BAD_REQUEST, "invalid_grant");
     };
     let challenge = URL_SAFE_NO_PAD.encode(sha256(of("code_verifier").as_bytes()));
     if challenge != grant.challenge || of("redirect_uri") != grant.callback || of("grant_type") != "authorization_code"
     {
-        return denied(StatusCode::BAD_REQUEST, "invalid_grant");
+        return denied(polite, StatusCode::BAD_REQUEST, "invalid_grant");
     }
     let access = random_token(16);
+    if !grant.signed {
+        inner.people.insert(access.clone(), grant.claims);
+        return Json(json!({ "access_token": access, "token_type": "bearer" })).into_response();
+    }
     let header = json!({ "alg": "ES256", "kid": inner.kid });
     let draft = Draft { header: header.clone(), claims: grant.claims.clone(), jwk: inner.jwk() };
     let token = match inner.forger.as_ref().map(|forger| forger(draft)) {

@@ -26,13 +26,14 @@ use crate::state::App;
 /// The cookie of a sign-in under way.
 const FLOW_COOKIE: &str = "tale_sso";
 
-/// How the provider speaks: OpenID Connect, in general or as Microsoft Entra ID does, or SAML 2.0.
+/// How the provider speaks: OpenID Connect, in general or as Microsoft Entra ID does, SAML 2.0, or OAuth 2.0 alone.
 #[derive(Serialize, Deserialize, ToSchema, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 enum SsoProtocol {
     Oidc,
     Entra,
     Saml,
+    OAuth2,
 }
 
 /// Where the provider says what: paths of claims, with dots into nested ones; with SAML names of attributes.
@@ -73,16 +74,36 @@ struct SsoSaml {
     sp_certificate: Option<String>,
 }
 
+/// What OAuth 2.0 needs beside what every provider has.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SsoOAuth2 {
+    /// Where browsers are sent. It may have a query, without what every question says itself.
+    authorization_url: String,
+    /// Where a code is exchanged.
+    token_url: String,
+    /// What says who the holder of a token is.
+    user_info_url: String,
+    /// The path of what the provider knows somebody by and gives to nobody else, a text or a whole number; empty: `sub`,
+    /// else `id`.
+    subject: String,
+    /// The path of whether the email address is known to be the person's.
+    email_verified: String,
+    /// Whether the client secret goes into the body of a request, and not into its header.
+    secret_in_body: bool,
+}
+
 /// What the provider is, and what is made of its answers.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SsoConfig {
     protocol: SsoProtocol,
-    /// The issuer, below which the discovery document is; with SAML the entity ID of the provider.
+    /// The issuer, below which the discovery document is; with SAML the entity ID of the provider. With OAuth 2.0 it
+    /// follows from the userinfo URL and the subject, whatever is sent.
     issuer: String,
     /// Empty with SAML.
     client_id: String,
-    /// At most 30; `openid` is added. None with SAML.
+    /// At most 30; `openid` is added, but not with OAuth 2.0. None with SAML.
     scopes: Vec<String>,
     claims: SsoClaims,
     /// Whether the rules decide about roles, at each sign-in.
@@ -96,6 +117,9 @@ struct SsoConfig {
     /// With SAML only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     saml: Option<SsoSaml>,
+    /// With OAuth 2.0 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    oauth2: Option<SsoOAuth2>,
 }
 
 /// An organization's connection with its identity provider.
@@ -173,9 +197,9 @@ struct SsoStep {
 /// How far a test came.
 #[derive(Serialize, ToSchema)]
 struct SsoTest {
-    /// The discovery document; with SAML the sign-on address.
+    /// The discovery document; with SAML the sign-on address, with OAuth 2.0 the authorization URL.
     discovery: SsoStep,
-    /// The keys; `null` when not tried. With SAML the certificates.
+    /// The keys; `null` when not tried. With SAML the certificates, with OAuth 2.0 the userinfo URL.
     #[schema(required)]
     keys: Option<SsoStep>,
     /// The client id and its secret; `null` when not tried.
@@ -245,6 +269,7 @@ impl From<sso::Config> for SsoConfig {
                 sso::Protocol::Oidc => SsoProtocol::Oidc,
                 sso::Protocol::Entra => SsoProtocol::Entra,
                 sso::Protocol::Saml => SsoProtocol::Saml,
+                sso::Protocol::OAuth2 => SsoProtocol::OAuth2,
             },
             issuer: config.issuer,
             client_id: config.client_id,
@@ -270,6 +295,14 @@ impl From<sso::Config> for SsoConfig {
                 require_encrypted_assertions: saml.require_encrypted_assertions,
                 sp_certificate: saml.sp_certificate,
             }),
+            oauth2: config.oauth2.map(|oauth2| SsoOAuth2 {
+                authorization_url: oauth2.authorization_url,
+                token_url: oauth2.token_url,
+                user_info_url: oauth2.user_info_url,
+                subject: oauth2.subject,
+                email_verified: oauth2.email_verified,
+                secret_in_body: oauth2.secret_in_body,
+            }),
         }
     }
 }
@@ -291,6 +324,7 @@ impl From<SsoForm> for ConnectionForm {
                     SsoProtocol::Oidc => sso::Protocol::Oidc,
                     SsoProtocol::Entra => sso::Protocol::Entra,
                     SsoProtocol::Saml => sso::Protocol::Saml,
+                    SsoProtocol::OAuth2 => sso::Protocol::OAuth2,
                 },
                 issuer: config.issuer,
                 client_id: config.client_id,
@@ -315,6 +349,14 @@ impl From<SsoForm> for ConnectionForm {
                     require_signed_assertions: saml.require_signed_assertions,
                     require_encrypted_assertions: saml.require_encrypted_assertions,
                     sp_certificate: saml.sp_certificate,
+                }),
+                oauth2: config.oauth2.map(|oauth2| sso::OAuth2Settings {
+                    authorization_url: oauth2.authorization_url,
+                    token_url: oauth2.token_url,
+                    user_info_url: oauth2.user_info_url,
+                    subject: oauth2.subject,
+                    email_verified: oauth2.email_verified,
+                    secret_in_body: oauth2.secret_in_body,
                 }),
             },
         }
@@ -375,7 +417,8 @@ async fn remove(State(app): State<App>, Member(caller): Member) -> Result<Status
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Tries a connection without saving it: its discovery document, its keys and its credentials.
+/// Tries a connection without saving it: its discovery document, its keys and its credentials, or what stands in their
+/// place.
 #[utoipa::path(post, path = "/api/app/sso/test", tag = "sso", params(("orgId" = Option<String>, Query)), request_body = SsoForm, responses((status = 200, body = SsoTest)), operation_id = "test_sso")]
 async fn test(
     State(app): State<App>,

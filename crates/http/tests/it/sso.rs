@@ -106,3 +106,39 @@ async fn the_way_to_a_provider_and_back() {
     stage.owner.delete(&settings).await.expect(204);
     assert_eq!(visitor(&stage).get("/api/sso/connections").await.expect(200)["connections"], json!([]));
 }
+
+#[tokio::test]
+async fn a_provider_that_speaks_oauth2_alone() {
+    let mut stage = Stage::new().await;
+    let provider = IdentityProvider::start().await;
+    let settings = stage.app("sso");
+    let mut form = form(&provider);
+    let config = &mut form["config"];
+    (config["protocol"], config["issuer"], config["scopes"]) = (json!("oauth2"), json!(""), json!([]));
+    assert_eq!(stage.owner.put(&settings, form.clone()).await.expect(400)["code"], "INVALID_BODY");
+    form["config"]["oauth2"] = json!({
+        "authorizationUrl": provider.at("/authorize"), "tokenUrl": provider.at("/token"), "userInfoUrl": provider.at("/me"),
+        "subject": "", "emailVerified": "email_verified", "secretInBody": true,
+    });
+    let tested = stage.owner.post(&stage.app("sso/test"), form.clone()).await.expect(200);
+    for step in ["discovery", "keys", "credentials"] {
+        assert_eq!(tested[step], json!({ "ok": true, "detail": null }), "{step}");
+    }
+    stage.owner.put(&settings, form.clone()).await.expect(204);
+    let stored = stage.owner.get(&settings).await.expect(200);
+    assert_eq!(stored["connection"]["config"]["oauth2"], form["config"]["oauth2"]);
+    assert!(!stored.to_string().contains(SECRET));
+    let offer = visitor(&stage).get("/api/sso/connections").await.expect(200);
+    let connection = offer["connections"][0]["id"].as_str().unwrap().to_owned();
+    let start = format!("/api/sso/start?connection={connection}&next=/dashboard/x");
+    let (cookie, query, _) = round(&stage, &provider, &start, "zoe@acme.test").await;
+    let other = visitor(&stage).get(&format!("/api/sso/callback?{query}")).await;
+    assert_eq!(other.header("location"), "/log-in?error=browser_binding&recovery=again");
+    let mut zoe = visitor(&stage).with("cookie", &cookie);
+    let back = zoe.get(&format!("/api/sso/callback?{query}")).await;
+    assert_eq!((back.status.as_u16(), back.header("location")), (303, "/dashboard/x"));
+    let session = zoe.without("cookie").get("/api/app/session").await.expect(200);
+    assert_eq!(session["user"]["email"], "zoe@acme.test");
+    let again = visitor(&stage).with("cookie", &cookie).get(&format!("/api/sso/callback?{query}")).await;
+    assert_eq!(again.header("location"), "/log-in?error=flow_over&recovery=again");
+}

@@ -1,4 +1,4 @@
-//! What an ID token must say to be believed (SSO-11), and who the person in it is.
+//! What an ID token must say to be believed (SSO-11), and who the person is that a provider names.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -100,11 +100,12 @@ pub(super) fn texts(value: &Value) -> Vec<String> {
 }
 
 impl Person {
-    /// The person of a checked token. The error says for the log what is missing.
+    /// The person of a checked token, or of what a userinfo address says to one. The error says for the log what is missing.
     pub(super) fn of(config: &Config, said: Map<String, Value>) -> Result<Self, &'static str> {
         let text = |path: &str| at(&said, path).and_then(Value::as_str).map(str::to_owned);
         let subject = match config.protocol {
             Protocol::Oidc | Protocol::Saml => text("sub"),
+            Protocol::OAuth2 => config.oauth2.as_ref().and_then(|settings| settings.subject_of(&said)),
             Protocol::Entra => {
                 // The issuer of a tenant names it; a token of another tenant is not of this one's people.
                 let tenant = text("tid").filter(|tenant| {
@@ -119,7 +120,8 @@ impl Person {
             Protocol::Entra if config.claims.email == "email" => text("preferred_username"),
             _ => None,
         });
-        let email_verified = match said.get("email_verified") {
+        let verified = config.oauth2.as_ref().map_or("email_verified", |settings| settings.email_verified.as_str());
+        let email_verified = match at(&said, verified) {
             Some(Value::Bool(flag)) => Some(*flag),
             Some(Value::String(text)) => Some(text == "true"),
             _ => None,
@@ -131,7 +133,7 @@ impl Person {
             email_verified,
             name: text(&config.claims.name).and_then(|text| fields::person_name(&text).ok()),
             // Entra names groups by numbers; Graph knows what they are called.
-            teams: groups.clone().filter(|_| config.protocol == Protocol::Oidc),
+            teams: groups.clone().filter(|_| config.protocol != Protocol::Entra),
             groups,
             said,
         })

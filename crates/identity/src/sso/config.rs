@@ -7,6 +7,7 @@ use tale_core::Problem;
 use tale_core::net::{HostPolicy, check_entered, invalid_url};
 use url::Url;
 
+use super::oauth2::OAuth2Settings;
 use super::saml::{MAX_KEY, SamlSettings};
 use crate::fields;
 use crate::permissions::Role;
@@ -43,6 +44,8 @@ pub enum Protocol {
     Entra,
     /// SAML 2.0.
     Saml,
+    /// OAuth 2.0 without OpenID Connect.
+    OAuth2,
 }
 
 impl Protocol {
@@ -53,6 +56,7 @@ impl Protocol {
             Self::Oidc => "oidc",
             Self::Entra => "entra",
             Self::Saml => "saml",
+            Self::OAuth2 => "oauth2",
         }
     }
 }
@@ -86,7 +90,8 @@ pub struct Rule {
 pub struct Config {
     /// How it speaks.
     pub protocol: Protocol,
-    /// Its issuer; with SAML its entity id.
+    /// Its issuer; with SAML its entity id; with OAuth 2.0 what [`OAuth2Settings`] make of the userinfo address, whatever
+    /// a form says.
     pub issuer: String,
     /// Who this Tale is to it; empty with SAML.
     pub client_id: String,
@@ -105,6 +110,9 @@ pub struct Config {
     /// What SAML needs beside that; `None` with everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saml: Option<SamlSettings>,
+    /// What OAuth 2.0 needs beside that; `None` with everything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth2: Option<OAuth2Settings>,
 }
 
 /// A connection to save.
@@ -125,7 +133,7 @@ pub struct ConnectionForm {
     pub client_secret: Option<String>,
 }
 
-fn line(path: &str, text: &str) -> Result<String, Problem> {
+pub(super) fn line(path: &str, text: &str) -> Result<String, Problem> {
     fields::short_text(path, text, MAX_TEXT)
 }
 
@@ -197,11 +205,12 @@ impl ConnectionForm {
         at_most("rules", &config.rules, MAX_RULES)?;
         at_most("excludedGroups", &config.excluded_groups, MAX_EXCLUDED)?;
         let by_saml = config.protocol == Protocol::Saml;
+        let by_oauth2 = config.protocol == Protocol::OAuth2;
         let mut scopes = match by_saml {
             true => Vec::new(),
             false => config.scopes.iter().map(|text| scope(text)).collect::<Result<Vec<_>, _>>()?,
         };
-        if !by_saml && !scopes.iter().any(|scope| scope == "openid") {
+        if !by_saml && !by_oauth2 && !scopes.iter().any(|scope| scope == "openid") {
             scopes.insert(0, "openid".to_owned());
         }
         let rules = config.rules.iter().map(|rule| {
@@ -220,6 +229,11 @@ impl ConnectionForm {
             (true, None) => return Err(Problem::invalid_field("saml", "is required")),
             (false, _) => None,
         };
+        let oauth2 = match (by_oauth2, config.oauth2) {
+            (true, Some(settings)) => Some(settings.judged(policy)?),
+            (true, None) => return Err(Problem::invalid_field("oauth2", "is required")),
+            (false, _) => None,
+        };
         let unique: BTreeSet<String> = self.domains.iter().map(|text| domain(text)).collect::<Result<_, Problem>>()?;
         Ok(Self {
             display_name: fields::short_text("displayName", &self.display_name, MAX_DISPLAY_NAME)?,
@@ -229,9 +243,10 @@ impl ConnectionForm {
             client_secret: self.client_secret.map(|secret| secret.trim().to_owned()),
             config: Config {
                 protocol: config.protocol,
-                issuer: match by_saml {
-                    true => entity_id(&config.issuer)?,
-                    false => issuer(&config.issuer, config.protocol, policy)?,
+                issuer: match &oauth2 {
+                    Some(settings) => settings.issuer(),
+                    None if by_saml => entity_id(&config.issuer)?,
+                    None => issuer(&config.issuer, config.protocol, policy)?,
                 },
                 client_id: if by_saml { String::new() } else { line("clientId", &config.client_id)? },
                 claims: ClaimPaths {
@@ -250,6 +265,7 @@ impl ConnectionForm {
                 auto_assign: config.auto_assign,
                 team_sync: config.team_sync,
                 saml,
+                oauth2,
             },
         })
     }

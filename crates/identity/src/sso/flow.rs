@@ -18,7 +18,8 @@ use super::Opened;
 use super::claims::{Expected, Person, check};
 use super::config::{Config, Protocol};
 use super::places::Places;
-use super::provider::{Discovery, Exchange, ProviderError, Tokens};
+use super::oauth2::OAuth2Settings;
+use super::provider::{Discovery, Endpoints, Exchange, ProviderError, Tokens};
 use crate::service::{Device, Identity};
 use crate::sessions::SignedIn;
 use crate::store;
@@ -180,7 +181,7 @@ fn provider_code(error: &str, description: &str) -> String {
     shown.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')).take(64).collect()
 }
 
-fn asked_url(found: &Discovery, config: &Config, flow: &Flow) -> Url {
+fn asked_url(endpoints: &Endpoints, config: &Config, flow: &Flow) -> Url {
     let mut scopes = config.scopes.clone();
     if config.protocol == Protocol::Entra
         && config.team_sync
@@ -189,16 +190,23 @@ fn asked_url(found: &Discovery, config: &Config, flow: &Flow) -> Url {
         scopes.push(GRAPH_SCOPE.to_owned());
     }
     let challenge = URL_SAFE_NO_PAD.encode(sha256(flow.verifier.as_bytes()));
-    let mut url = found.authorization_endpoint.clone();
-    url.query_pairs_mut()
+    let mut url = endpoints.authorization.clone();
+    let mut query = url.query_pairs_mut();
+    query
         .append_pair("response_type", "code")
         .append_pair("client_id", &config.client_id)
         .append_pair("redirect_uri", &flow.callback)
-        .append_pair("scope", &scopes.join(" "))
         .append_pair("state", &flow.state)
-        .append_pair("nonce", &flow.nonce)
         .append_pair("code_challenge", &challenge)
         .append_pair("code_challenge_method", "S256");
+    if !scopes.is_empty() {
+        query.append_pair("scope", &scopes.join(" "));
+    }
+    // It stands in signed tokens only.
+    if config.oauth2.is_none() {
+        query.append_pair("nonce", &flow.nonce);
+    }
+    drop(query);
     url
 }
 
@@ -224,8 +232,12 @@ impl Identity {
             return self.asked_by_saml(&opened, settings, places, next);
         }
         let now = self.now();
-        let found = match self.0.providers.discover(&opened.config.issuer, now).await {
-            Ok(found) => found,
+        let endpoints = match &opened.config.oauth2 {
+            Some(settings) => settings.endpoints(self.0.providers.policy()),
+            None => self.0.providers.discover(&opened.config.issuer, now).await.map(|found| found.endpoints()),
+        };
+        let endpoints = match endpoints {
+            Ok(endpoints) => endpoints,
             Err(error) => return stop(said(&error)),
         };
         let flow = Flow {
@@ -239,7 +251,7 @@ impl Identity {
         };
         let text = serde_json::to_string(&flow).map_err(Problem::internal)?;
         let cookie = self.0.cipher.seal(CONTEXT, &text).map_err(Problem::internal)?;
-        Ok(Begun { location: asked_url(&found, &opened.config, &flow), cookie })
+        Ok(Begun { location: asked_url(&endpoints, &opened.config, &flow), cookie })
     }
 
     /// Finishes a sign-in: believes the provider or not, finds or makes the person's seat, begins a session in the
@@ -316,8 +328,9 @@ impl Identity {
         returned: &Returned,
         now: DateTime<Utc>,
     ) -> Result<Person, (Refused, String)> {
-        let failed = |error: ProviderError| (said(&error), error.to_string());
-        let doubted = |why: &str| (Refused::NotBelieved, why.to_owned());
+        if let Some(settings) = &opened.config.oauth2 {
+            return self.described(opened, settings, flow, returned).await;
+        }
         let (config, providers) = (&opened.config, &self.0.providers);
         let found = providers.discover(&config.issuer, now).await.map_err(failed)?;
         // An answer of another provider than the one that was asked is not sent on to this one.
@@ -328,6 +341,23 @@ impl Identity {
             }
             _ => {}
         }
+        let tokens = self.redeemed(opened, &found.endpoints(), flow, returned).await?;
+        let token = tokens.id_token.as_deref().ok_or_else(|| doubted("no-id-token"))?;
+        let claims = providers.verify(&found, token, now).await.map_err(failed)?;
+        let expected = Expected { issuer: &found.issuer, client: &config.client_id, nonce: &flow.nonce, now };
+        check(&claims, &expected).map_err(doubted)?;
+        let person = Person::of(config, claims).map_err(doubted)?;
+        self.completed(config, &found, &tokens, person).await.map_err(|why| doubted(&why))
+    }
+
+    /// What the provider gives for the code that the browser brings.
+    async fn redeemed(
+        &self,
+        opened: &Opened,
+        endpoints: &Endpoints,
+        flow: &Flow,
+        returned: &Returned,
+    ) -> Result<Tokens, (Refused, String)> {
         if let Some(error) = &returned.error {
             let code = provider_code(error, returned.error_description.as_deref().unwrap_or_default());
             return Err((Refused::ByProvider(code.clone()), code));
@@ -335,13 +365,28 @@ impl Identity {
         let code = returned.code.as_deref().filter(|code| (1..=MAX_CODE).contains(&code.len()));
         let code = code.ok_or_else(|| doubted("no-code"))?;
         let exchange = Exchange { code, verifier: &flow.verifier, callback: &flow.callback };
-        let tokens = providers.exchange(&found, config, opened.secret.as_ref(), &exchange).await.map_err(failed)?;
-        let token = tokens.id_token.as_deref().ok_or_else(|| doubted("no-id-token"))?;
-        let claims = providers.verify(&found, token, now).await.map_err(failed)?;
-        let expected = Expected { issuer: &found.issuer, client: &config.client_id, nonce: &flow.nonce, now };
-        check(&claims, &expected).map_err(doubted)?;
-        let person = Person::of(config, claims).map_err(doubted)?;
-        self.completed(config, &found, &tokens, person).await.map_err(|why| doubted(&why))
+        let secret = opened.secret.as_ref();
+        self.0.providers.exchange(endpoints, &opened.config, secret, &exchange).await.map_err(failed)
+    }
+
+    /// Who the holder of the token is by OAuth 2.0 alone: the person whom the userinfo address describes. The code
+    /// came with this browser's state and was exchanged with its proof, so the token is of this sign-in.
+    async fn described(
+        &self,
+        opened: &Opened,
+        settings: &OAuth2Settings,
+        flow: &Flow,
+        returned: &Returned,
+    ) -> Result<Person, (Refused, String)> {
+        if returned.iss.as_deref().is_some_and(|iss| !settings.may_call_itself(iss)) {
+            return Err(doubted("response-issuer"));
+        }
+        let endpoints = settings.endpoints(self.0.providers.policy()).map_err(failed)?;
+        let tokens = self.redeemed(opened, &endpoints, flow, returned).await?;
+        let token = tokens.access_token.as_deref().ok_or_else(|| doubted("no-access-token"))?;
+        let user_info = endpoints.user_info.as_ref().ok_or_else(|| doubted("no-userinfo"))?;
+        let said = self.0.providers.holder(user_info, token).await.map_err(failed)?;
+        Person::of(&opened.config, said).map_err(doubted)
     }
 
     /// The person with what the token left out: the userinfo endpoint's claims, and the groups that Graph knows.
@@ -412,6 +457,16 @@ impl Identity {
         let mut conn = self.0.db.acquire().await?;
         trail::record(&mut conn, self.now(), opened.row.org_id, &Actor::System, &change).await
     }
+}
+
+/// A failure of the provider, for the person and for the log.
+fn failed(error: ProviderError) -> (Refused, String) {
+    (said(&error), error.to_string())
+}
+
+/// Something that is not believed, with why for the log.
+fn doubted(why: &str) -> (Refused, String) {
+    (Refused::NotBelieved, why.to_owned())
 }
 
 /// What a person reads of a provider's failure.

@@ -1,4 +1,5 @@
-//! Enterprise SSO: people of an organization sign in at its identity provider (SSO-1…23), by OpenID Connect or SAML.
+//! Enterprise SSO: people of an organization sign in at its identity provider (SSO-1…23), by OpenID Connect, OAuth 2.0
+//! or SAML.
 //!
 //! An organization has one connection. Whoever runs its provider can sign in as any of its members, so such a session
 //! opens that organization only, unless the account is the provider's own: it has no password and belongs nowhere else.
@@ -7,6 +8,7 @@ mod claims;
 mod config;
 mod flow;
 mod jws;
+mod oauth2;
 mod places;
 mod provider;
 pub mod rotation;
@@ -24,6 +26,7 @@ use tale_db::hints::Topic;
 
 pub use config::{ClaimPaths, Config, ConnectionForm, Protocol, Rule};
 pub use flow::{Begun, FLOW_LIFETIME, Refused, Returned, SsoEntry};
+pub use oauth2::OAuth2Settings;
 pub use places::Places;
 pub(crate) use provider::Providers;
 
@@ -34,13 +37,16 @@ use crate::service::Identity;
 use crate::store;
 use crate::store::sso::ConnectionRow;
 use crate::trail::{self, Change};
-use provider::{Discovery, Exchange, ProviderError};
+use provider::{Endpoints, Exchange, ProviderError};
 use saml::SamlSettings;
 
 /// Most connections that the sign-in page lists.
 const MAX_OFFERED: i64 = 100;
 /// The code of a test: none that a provider gave.
 const TEST_CODE: &str = "tale-connection-test";
+
+/// How token endpoints say that they do not take the client: the two words of the standard, and one that is spread.
+const CLIENT_REFUSED: [&str; 3] = ["invalid_client", "unauthorized_client", "incorrect_client_credentials"];
 
 /// An organization's connection, as its admins see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,9 +90,11 @@ pub struct Offer {
 /// How far the test of a connection came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tested {
-    /// What the issuer says about itself can be used; with SAML: the sign-on address answers.
+    /// What the issuer says about itself can be used; with SAML and OAuth 2.0: the address that browsers are sent to
+    /// answers.
     pub discovery: Result<(), String>,
-    /// Its keys can be used; not tried without the former. With SAML: a certificate is valid now.
+    /// Its keys can be used; not tried without the former. With SAML: a certificate is valid now. With OAuth 2.0: the
+    /// userinfo address answers.
     pub keys: Option<Result<(), String>>,
     /// It takes the client's secret; not tried without the first, nor with SAML.
     pub credentials: Option<Result<(), String>>,
@@ -156,7 +164,7 @@ impl Identity {
         let mut tx = self.begin().await?;
         store::members::lock(&mut tx, caller.org).await?;
         let before = self.stored(&mut tx, caller.org).await?;
-        let shuts = |before: &Opened| !form.enabled || !same_client(&before.config, &form.config);
+        let shuts = |before: &Opened| !form.enabled || !same_provider(&before.config, &form.config);
         if before.as_ref().is_some_and(|before| before.row.enabled && shuts(before)) {
             self.keep_a_way_in(&mut tx, caller.org).await?;
         }
@@ -172,7 +180,7 @@ impl Identity {
                 .transpose()
                 .map_err(Problem::internal)?,
         };
-        let same = before.as_ref().filter(|before| same_client(&before.config, &form.config));
+        let same = before.as_ref().filter(|before| same_provider(&before.config, &form.config));
         let config = serde_json::to_value(&form.config).map_err(Problem::internal)?;
         let new = store::sso::NewConnection {
             id: same.map_or_else(SsoConnectionId::new, |before| before.row.id),
@@ -249,6 +257,9 @@ impl Identity {
             settings.fit(secret.as_ref().map(ExposeSecret::expose_secret))?;
             return Ok(self.tested_by_saml(settings).await);
         }
+        if let Some(settings) = &form.config.oauth2 {
+            return Ok(self.tested_by_oauth2(&form.config, settings, secret.as_ref(), callback).await);
+        }
         let found = match self.0.providers.discover_anew(&form.config.issuer).await {
             Ok(found) => found,
             Err(error) => {
@@ -256,14 +267,14 @@ impl Identity {
             }
         };
         let keys = self.0.providers.keys_anew(&found.jwks_uri).await.map(drop).map_err(|error| error.to_string());
-        let credentials = self.try_client(&found, &form.config, secret.as_ref(), callback).await;
+        let credentials = self.try_client(&found.endpoints(), &form.config, secret.as_ref(), callback).await;
         Ok(Tested { discovery: Ok(()), keys: Some(keys), credentials: Some(credentials) })
     }
 
     /// A code that nobody gave is refused, but only after the client was believed.
     async fn try_client(
         &self,
-        found: &Discovery,
+        endpoints: &Endpoints,
         config: &Config,
         secret: Option<&SecretString>,
         callback: &str,
@@ -271,10 +282,10 @@ impl Identity {
         // As long as the standard wants it.
         let verifier = tale_core::crypto::random_token(32);
         let exchange = Exchange { code: TEST_CODE, verifier: &verifier, callback };
-        match self.0.providers.exchange(found, config, secret, &exchange).await {
+        match self.0.providers.exchange(endpoints, config, secret, &exchange).await {
             Ok(_) => Ok(()),
             Err(ProviderError::Token(denial))
-                if !matches!(denial.error.as_str(), "invalid_client" | "unauthorized_client") =>
+                if !CLIENT_REFUSED.contains(&denial.error.as_str()) =>
             {
                 Ok(())
             }
@@ -313,8 +324,18 @@ impl Identity {
     }
 }
 
+/// Whether both mean the same client of the same provider, to which a secret may go.
 fn same_client(before: &Config, after: &Config) -> bool {
-    (before.protocol, &before.issuer, &before.client_id) == (after.protocol, &after.issuer, &after.client_id)
+    fn party(config: &Config) -> (Protocol, &str, Result<[&str; 3], &str>) {
+        let provider = config.oauth2.as_ref().map(OAuth2Settings::addresses).ok_or(config.issuer.as_str());
+        (config.protocol, config.client_id.as_str(), provider)
+    }
+    party(before) == party(after)
+}
+
+/// Whether both mean the same client and know people there by the same names.
+fn same_provider(before: &Config, after: &Config) -> bool {
+    same_client(before, after) && before.issuer == after.issuer
 }
 
 /// The secret of a form: what was entered, else what is stored and may stay.
@@ -348,6 +369,11 @@ fn of_saml<T: PartialEq>(old: &Config, new: &Config, part: impl Fn(&SamlSettings
     old.saml.as_ref().map(&part) != new.saml.as_ref().map(&part)
 }
 
+/// Whether a save changes something that only OAuth 2.0 has.
+fn of_oauth2<T: PartialEq>(old: &Config, new: &Config, part: impl Fn(&OAuth2Settings) -> &T) -> bool {
+    old.oauth2.as_ref().map(&part) != new.oauth2.as_ref().map(&part)
+}
+
 /// The names of the fields that a save changes.
 fn changed_fields(before: &Opened, after: &ConnectionForm) -> Value {
     let (old, new) = (&before.config, &after.config);
@@ -365,6 +391,12 @@ fn changed_fields(before: &Opened, after: &ConnectionForm) -> Value {
         ("requireSignedAssertions", of_saml(old, new, |saml| &saml.require_signed_assertions)),
         ("requireEncryptedAssertions", of_saml(old, new, |saml| &saml.require_encrypted_assertions)),
         ("spCertificate", of_saml(old, new, |saml| &saml.sp_certificate)),
+        ("authorizationUrl", of_oauth2(old, new, |oauth2| &oauth2.authorization_url)),
+        ("tokenUrl", of_oauth2(old, new, |oauth2| &oauth2.token_url)),
+        ("userInfoUrl", of_oauth2(old, new, |oauth2| &oauth2.user_info_url)),
+        ("subject", of_oauth2(old, new, |oauth2| &oauth2.subject)),
+        ("emailVerified", of_oauth2(old, new, |oauth2| &oauth2.email_verified)),
+        ("secretInBody", of_oauth2(old, new, |oauth2| &oauth2.secret_in_body)),
         ("scopes", old.scopes != new.scopes),
         ("claims", old.claims != new.claims),
         ("autoAssign", old.auto_assign != new.auto_assign),

@@ -80,6 +80,29 @@ pub(super) struct Discovery {
     pub(super) authorization_response_iss_parameter_supported: bool,
 }
 
+impl Discovery {
+    /// Where the provider is spoken with.
+    pub(super) fn endpoints(&self) -> Endpoints {
+        let methods = self.token_endpoint_auth_methods_supported.as_ref();
+        Endpoints {
+            authorization: self.authorization_endpoint.clone(),
+            token: self.token_endpoint.clone(),
+            user_info: self.userinfo_endpoint.clone(),
+            secret_in_body: methods.is_some_and(|all| !all.iter().any(|method| method == "client_secret_basic")),
+        }
+    }
+}
+
+/// Where a provider is spoken with, found or entered.
+#[derive(Debug, Clone)]
+pub(super) struct Endpoints {
+    pub(super) authorization: Url,
+    pub(super) token: Url,
+    pub(super) user_info: Option<Url>,
+    /// Whether the client's secret goes into the body of a request, and not into its header.
+    pub(super) secret_in_body: bool,
+}
+
 /// What a code was exchanged for.
 #[derive(Deserialize)]
 pub(super) struct Tokens {
@@ -212,11 +235,10 @@ impl Providers {
         String::from_utf8(body).map_err(|_| ProviderError::Unexpected(WHAT))
     }
 
-    /// Whether anything answers at the sign-on address; without a question it may well refuse.
-    pub(super) async fn answers(&self, url: &Url) -> Result<(), ProviderError> {
-        const WHAT: &str = "the sign-on address";
-        match self.fetch(WHAT, url, |client| client.get(url.clone())).await? {
-            (status @ (404 | 410 | 500..), _) => Err(ProviderError::Status(WHAT, status)),
+    /// Whether anything answers at an address of the provider; without a question it may well refuse.
+    pub(super) async fn answers(&self, what: &'static str, url: &Url) -> Result<(), ProviderError> {
+        match self.fetch(what, url, |client| client.get(url.clone())).await? {
+            (status @ (404 | 410 | 500..), _) => Err(ProviderError::Status(what, status)),
             _ => Ok(()),
         }
     }
@@ -283,7 +305,7 @@ impl Providers {
     /// Exchanges a code.
     pub(super) async fn exchange(
         &self,
-        found: &Discovery,
+        endpoints: &Endpoints,
         config: &Config,
         secret: Option<&SecretString>,
         exchange: &Exchange<'_>,
@@ -295,14 +317,10 @@ impl Providers {
             ("redirect_uri", exchange.callback),
             ("code_verifier", exchange.verifier),
         ];
-        let basic = found
-            .token_endpoint_auth_methods_supported
-            .as_ref()
-            .is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"));
         let encoded = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let mut header = None;
         match secret {
-            Some(secret) if basic => {
+            Some(secret) if !endpoints.secret_in_body => {
                 let pair = format!("{}:{}", encoded(&config.client_id), encoded(secret.expose_secret()));
                 header = Some(format!("Basic {}", base64::Engine::encode(&base64::prelude::BASE64_STANDARD, pair)));
             }
@@ -314,9 +332,9 @@ impl Providers {
         }
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
         let (status, value) = self
-            .ask(WHAT, &found.token_endpoint, |client| {
+            .ask(WHAT, &endpoints.token, |client| {
                 let request = client
-                    .post(found.token_endpoint.clone())
+                    .post(endpoints.token.clone())
                     .header(reqwest::header::CONTENT_TYPE, "application/x-www-form-urlencoded")
                     .body(body);
                 match header {
@@ -325,12 +343,22 @@ impl Providers {
                 }
             })
             .await?;
-        if (200..300).contains(&status) {
-            return Tokens::deserialize(value).map_err(|_| ProviderError::Unexpected(WHAT));
-        }
-        match Denial::deserialize(value) {
+        // Some providers refuse with the status of a success.
+        match Denial::deserialize(&value) {
             Ok(denial) if !denial.error.is_empty() => Err(ProviderError::Token(denial)),
+            _ if (200..300).contains(&status) => {
+                Tokens::deserialize(value).map_err(|_| ProviderError::Unexpected(WHAT))
+            }
             _ => Err(ProviderError::Status(WHAT, status)),
+        }
+    }
+
+    /// What the provider says about the holder of a token.
+    pub(super) async fn holder(&self, url: &Url, token: &str) -> Result<Map<String, Value>, ProviderError> {
+        const WHAT: &str = "the userinfo endpoint";
+        match self.get(WHAT, url, Some(token)).await? {
+            Value::Object(said) => Ok(said),
+            _ => Err(ProviderError::Unexpected(WHAT)),
         }
     }
 
@@ -341,11 +369,9 @@ impl Providers {
         token: &str,
         subject: &str,
     ) -> Result<Map<String, Value>, ProviderError> {
-        const WHAT: &str = "the userinfo endpoint";
-        match self.get(WHAT, url, Some(token)).await? {
-            Value::Object(said) if said.get("sub").and_then(Value::as_str) == Some(subject) => Ok(said),
-            _ => Err(ProviderError::Unexpected(WHAT)),
-        }
+        let said = self.holder(url, token).await?;
+        let same = said.get("sub").and_then(Value::as_str) == Some(subject);
+        if same { Ok(said) } else { Err(ProviderError::Unexpected("the userinfo endpoint")) }
     }
 
     /// The groups of the person at Microsoft Graph, as pairs of id and name. Graph is where the userinfo endpoint of

@@ -7,6 +7,7 @@ mod factors;
 mod keys;
 mod members;
 mod notices;
+mod oauth2;
 mod passkeys;
 mod policies;
 mod preferences;

@@ -150,6 +150,7 @@ fn connection(enabled: bool) -> ConnectionForm {
             team_sync: false,
             excluded_groups: Vec::new(),
             saml: None,
+            oauth2: None,
         },
     }
 }

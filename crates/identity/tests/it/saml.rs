@@ -50,6 +50,7 @@ fn form() -> ConnectionForm {
                 require_encrypted_assertions: false,
                 sp_certificate: None,
             }),
+            oauth2: None,
         },
     }
 }

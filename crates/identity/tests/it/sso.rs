@@ -16,20 +16,21 @@ use tale_testkit::identity_provider::{CLIENT, Forged, Given, IdentityProvider, S
 
 use crate::world::{Person, World, device, here};
 
-const CALLBACK: &str = "https://tale.example.org/api/sso/callback";
+pub const CALLBACK: &str = "https://tale.example.org/api/sso/callback";
 
-fn places() -> Places {
+pub fn places() -> Places {
     let here = "https://tale.example.org".to_owned();
     Places { all: vec![here.clone()], here }
 }
 
-struct Sso {
-    world: World,
-    owner: Person,
-    provider: IdentityProvider,
+/// Acme with a connection to an identity provider of its own.
+pub struct Sso {
+    pub world: World,
+    pub owner: Person,
+    pub provider: IdentityProvider,
 }
 
-fn form(issuer: &str) -> ConnectionForm {
+pub fn form(issuer: &str) -> ConnectionForm {
     ConnectionForm {
         display_name: "Acme".into(),
         enabled: true,
@@ -52,11 +53,12 @@ fn form(issuer: &str) -> ConnectionForm {
             team_sync: false,
             excluded_groups: Vec::new(),
             saml: None,
+            oauth2: None,
         },
     }
 }
 
-fn rule(claim: &str, value: &str, role: Role) -> Rule {
+pub fn rule(claim: &str, value: &str, role: Role) -> Rule {
     Rule { claim: claim.into(), value: value.into(), role }
 }
 
@@ -66,7 +68,7 @@ impl Sso {
     }
 
     /// Acme with a connection that `edit` changed.
-    async fn with(edit: impl FnOnce(&mut ConnectionForm)) -> Self {
+    pub async fn with(edit: impl FnOnce(&mut ConnectionForm)) -> Self {
         let config = IdentityConfig { provider_hosts: HostPolicy::PrivateAllowed, ..IdentityConfig::default() };
         let world = World::with(config).await;
         let owner = world.owner().await;
@@ -77,14 +79,14 @@ impl Sso {
         Self { world, owner, provider }
     }
 
-    async fn edit(&self, edit: impl FnOnce(&mut ConnectionForm)) {
+    pub async fn edit(&self, edit: impl FnOnce(&mut ConnectionForm)) {
         let mut form = form(&self.provider.issuer());
         edit(&mut form);
         self.world.identity.save_sso_connection(&self.owner.caller, form).await.unwrap();
     }
 
     /// Claims of an honest token.
-    fn claims(&self, subject: &str, email: &str) -> Value {
+    pub fn claims(&self, subject: &str, email: &str) -> Value {
         let now = self.world.clock.now().timestamp();
         json!({
             "iss": self.provider.issuer(), "aud": CLIENT, "sub": subject, "email": email, "name": "Zoë",
@@ -93,14 +95,14 @@ impl Sso {
     }
 
     /// As far as the provider sends the browser back: its cookie and the answer.
-    async fn away(&self, claims: &Value) -> (String, Given) {
+    pub async fn away(&self, claims: &Value) -> (String, Given) {
         let connection = self.world.identity.sso_connection(&self.owner.caller).await.unwrap().unwrap().id;
         let begun = self.world.identity.begin_sso(connection, &places(), Some("/dashboard/x")).await.unwrap().unwrap();
         let given = self.provider.log_in(begun.location.as_str(), claims);
         (begun.cookie, given)
     }
 
-    async fn back(&self, cookie: &str, returned: &Returned) -> Result<SignedIn, Refused> {
+    pub async fn back(&self, cookie: &str, returned: &Returned) -> Result<SignedIn, Refused> {
         match self.world.identity.finish_sso(Some(cookie), returned, &device("203.0.113.9")).await.unwrap() {
             SsoEntry::SignedIn { session, next } => {
                 assert_eq!(next.as_deref(), Some("/dashboard/x"));
@@ -110,12 +112,12 @@ impl Sso {
         }
     }
 
-    async fn log_in(&self, claims: &Value) -> Result<SignedIn, Refused> {
+    pub async fn log_in(&self, claims: &Value) -> Result<SignedIn, Refused> {
         let (cookie, given) = self.away(claims).await;
         self.back(&cookie, &answer(&given)).await
     }
 
-    async fn role(&self, email: &str) -> Option<Role> {
+    pub async fn role(&self, email: &str) -> Option<Role> {
         let members = self.world.identity.members(&self.owner.caller).await.unwrap();
         members.into_iter().find(|member| member.email == email).map(|member| member.role)
     }
@@ -127,7 +129,7 @@ impl Sso {
             .unwrap()
     }
 
-    async fn rows(&self) -> Vec<i64> {
+    pub async fn rows(&self) -> Vec<i64> {
         let mut rows = Vec::new();
         for table in ["users", "memberships", "external_identities", "sessions", "teams", "team_members"] {
             rows.push(self.count(table).await);
@@ -136,7 +138,7 @@ impl Sso {
     }
 
     /// The names of the teams and who is in them.
-    async fn teams(&self) -> Vec<(String, Vec<String>)> {
+    pub async fn teams(&self) -> Vec<(String, Vec<String>)> {
         let mut all = Vec::new();
         for team in self.world.identity.teams(&self.owner.caller).await.unwrap() {
             let members = self.world.identity.team_members(&self.owner.caller, team.id).await.unwrap();
@@ -146,7 +148,7 @@ impl Sso {
     }
 }
 
-fn answer(given: &Given) -> Returned {
+pub fn answer(given: &Given) -> Returned {
     Returned { state: Some(given.state.clone()), code: Some(given.code.clone()), ..Returned::default() }
 }
 

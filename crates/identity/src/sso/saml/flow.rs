@@ -230,7 +230,7 @@ impl Identity {
     pub(in crate::sso) async fn tested_by_saml(&self, settings: &SamlSettings) -> Tested {
         let now = self.now();
         let discovery = match Url::parse(&settings.sign_on_url) {
-            Ok(url) => self.0.providers.answers(&url).await.map_err(|error| error.to_string()),
+            Ok(url) => self.0.providers.answers("the sign-on address", &url).await.map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         let valid = |certificate: &Certificate| certificate.not_before <= now && now < certificate.not_after;
