@@ -75,6 +75,7 @@ codes! {
     PasskeyRefused = 401 "PASSKEY_REFUSED",
     Forbidden = 403 "FORBIDDEN",
     TwoFactorRequired = 403 "TWO_FACTOR_REQUIRED",
+    PasswordChangeRequired = 403 "PASSWORD_CHANGE_REQUIRED",
     SessionNotFresh = 403 "SESSION_NOT_FRESH",
     OrgForbidden = 403 "ORG_FORBIDDEN",
     ModelApiDisabled = 403 "MODEL_API_DISABLED",

@@ -52,6 +52,10 @@ pub const BACKGROUND_HEADER: &str = "x-tale-background";
 /// A signed-in person, no organization chosen. State-changing requests must come from our origin.
 pub struct Signed(pub SessionPrincipal);
 
+/// The same, and also somebody who has to choose another password before anything else (PWD-7): for choosing it and for
+/// signing out.
+pub struct BeforeRelease(pub SessionPrincipal);
+
 /// A signed-in person, or nobody.
 pub struct MaybeSigned(pub Option<SessionPrincipal>);
 
@@ -139,13 +143,23 @@ impl FromRequestParts<App> for MaybeSigned {
     }
 }
 
-impl FromRequestParts<App> for Signed {
+impl FromRequestParts<App> for BeforeRelease {
     type Rejection = HttpProblem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
         check_origin(&app.site, parts)?;
         let principal = principal(app, parts).await?.ok_or_else(signed_out)?;
         tracing::Span::current().record("user", tracing::field::display(principal.user));
+        Ok(Self(principal))
+    }
+}
+
+impl FromRequestParts<App> for Signed {
+    type Rejection = HttpProblem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        let BeforeRelease(principal) = BeforeRelease::from_request_parts(parts, app).await?;
+        principal.released()?;
         Ok(Self(principal))
     }
 }

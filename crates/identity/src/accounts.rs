@@ -201,6 +201,16 @@ impl Identity {
                 can_create_organization: false,
             });
         };
+        if principal.password_due.is_some() {
+            // Who they are, and nothing else.
+            return Ok(SessionOverview {
+                organizations: Vec::new(),
+                active_org: None,
+                setup_required: false,
+                setup_token_required: false,
+                can_create_organization: false,
+            });
+        }
         let organizations: Vec<OrganizationView> = store::organizations::of_user(&mut conn, principal.user)
             .await?
             .into_iter()
@@ -267,8 +277,9 @@ impl Identity {
         self.account(principal).await
     }
 
-    /// Replaces the person's password and ends all sessions (PWD-5). A wrong current password
-    /// counts like a wrong sign-in.
+    /// Replaces the person's password and ends all sessions (PWD-5); one that had to be replaced before anything else
+    /// (PWD-7) lets the session that asks go on. Returns whether it does. A wrong current password counts like a wrong
+    /// sign-in.
     ///
     /// # Errors
     /// `INVALID_CREDENTIALS`, `SIGN_IN_LOCKED`, `PASSWORD_POLICY`, `BUSY`.
@@ -278,25 +289,29 @@ impl Identity {
         current: &str,
         new: &str,
         device: &Device,
-    ) -> Result<(), Problem> {
-        let (account, rules) = {
+    ) -> Result<bool, Problem> {
+        let (account, rules, due) = {
             let mut conn = self.0.db.acquire().await?;
             let account = store::accounts::by_id(&mut conn, principal.user).await?.ok_or_else(account_gone)?;
-            (account, self.password_rules(&mut conn, principal.user).await?)
+            let rules = self.password_rules(&mut conn, principal.user).await?;
+            (account, rules, store::accounts::password_due_of(&mut conn, principal.user, self.now()).await?)
         };
-        password::check(&rules, new)?;
+        password::check_another(&rules, current, new)?;
         let attempt = self.confirm_password(&account, current, device).await?;
         let hash = self.new_hash(new, &rules).await?;
         let mut tx = self.begin().await?;
         self.settle_confirmation(&mut tx, &account, &attempt).await?;
-        store::accounts::set_password(&mut tx, account.id, &hash, self.now()).await?;
-        store::sessions::delete_all(&mut tx, account.id, None).await?;
+        store::accounts::set_password(&mut tx, account.id, &hash, false, self.now()).await?;
+        store::sessions::delete_all(&mut tx, account.id, due.map(|_| principal.session)).await?;
         store::factors::end_all_pending(&mut tx, account.id).await?;
-        let change =
+        let mut change =
             Change::account("account.password_changed").on("user", account.id).told(account.id, Kind::PasswordChanged);
+        if let Some(due) = due {
+            change = change.with("required", due.text());
+        }
         trail::in_every_org(&mut tx, self.now(), account.id, &principal.actor(), &change).await?;
         tx.commit().await?;
-        Ok(())
+        Ok(due.is_some())
     }
 
     /// Gives an account that has no password its first one, and ends all sessions (PWD-5). The session must be fresh
@@ -325,7 +340,7 @@ impl Identity {
         if store::accounts::locked_hash(&mut tx, principal.user).await?.is_some() {
             return Err(already_set());
         }
-        store::accounts::set_password(&mut tx, principal.user, &hash, self.now()).await?;
+        store::accounts::set_password(&mut tx, principal.user, &hash, false, self.now()).await?;
         store::sessions::delete_all(&mut tx, principal.user, None).await?;
         store::factors::end_all_pending(&mut tx, principal.user).await?;
         let change = Change::account("account.password_set")

@@ -9,6 +9,7 @@ use tale_core::{Actor, Problem};
 use tale_governance::policies::Person;
 
 use crate::keys::KeyKind;
+use crate::password::Due;
 use crate::permissions::{Capability, Role};
 
 /// How the caller proved who they are.
@@ -137,9 +138,20 @@ pub struct SessionPrincipal {
     /// Whether the session acts in `active_org` only: the key of a reverse proxy opened it, which vouches
     /// for people in its own organization and nowhere else.
     pub confined: bool,
+    /// Why the person has to choose another password before anything else, when they have to. A session that was read
+    /// from a copy says so as late as the copy lives.
+    pub password_due: Option<Due>,
 }
 
 impl SessionPrincipal {
+    /// Refuses a person who has to choose another password first (PWD-7).
+    ///
+    /// # Errors
+    /// `PASSWORD_CHANGE_REQUIRED`.
+    pub fn released(&self) -> Result<(), Problem> {
+        self.password_due.map_or(Ok(()), |due| Err(due.refusal()))
+    }
+
     /// The author of what this person changes outside any organization.
     #[must_use]
     pub fn actor(&self) -> Actor {

@@ -58,6 +58,8 @@ pub struct NewMember {
     pub role: Role,
     /// The password of a new account; ignored when the account exists.
     pub password: Option<String>,
+    /// Whether the person has to replace it before anything else (PWD-8).
+    pub must_change_password: bool,
 }
 
 /// Someone added.
@@ -87,6 +89,8 @@ pub struct MemberChange {
     pub name: Option<String>,
     /// Another password; ends the member's sessions.
     pub password: Option<String>,
+    /// Whether the person has to replace it before anything else.
+    pub must_change_password: bool,
 }
 
 pub(crate) fn not_a_member() -> Problem {
@@ -204,7 +208,12 @@ impl Identity {
         let added = match (known, fresh) {
             (Some(user), _) => Added { user, created: false },
             (None, Some((name, hash))) => match self.insert_account(&mut tx, &email, &name, Some(&hash), true).await? {
-                Some(user) => Added { user, created: true },
+                Some(user) => {
+                    if new.must_change_password {
+                        store::accounts::mark_temporary(&mut tx, user).await?;
+                    }
+                    Added { user, created: true }
+                }
                 // Somebody made the account while the password was hashed; that one is reused.
                 None => Added {
                     user: store::accounts::by_email(&mut tx, &email).await?.ok_or_else(not_a_member)?.id,
@@ -222,6 +231,10 @@ impl Identity {
             .named(&email)
             .with("role", new.role.text())
             .with("accountCreated", added.created);
+        let change = match added.created && new.must_change_password {
+            true => change.with("mustChangePassword", true),
+            false => change,
+        };
         trail::record(&mut tx, now, caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
         tx.commit().await?;
@@ -290,12 +303,15 @@ impl Identity {
             trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &entry).await?;
         }
         if let Some(hash) = hash {
-            store::accounts::set_password(&mut tx, user, &hash, self.now()).await?;
+            // Nobody has to replace what they chose for themselves.
+            let temporary = change.must_change_password && user != acting;
+            store::accounts::set_password(&mut tx, user, &hash, temporary, self.now()).await?;
             store::sessions::delete_all(&mut tx, user, None).await?;
             store::factors::end_all_pending(&mut tx, user).await?;
             let entry = Change::members("member.password_reset")
                 .on("member", user)
                 .named(&target.email)
+                .with("mustChangePassword", temporary)
                 .told(user, Kind::PasswordReset);
             trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &entry).await?;
         }

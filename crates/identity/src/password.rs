@@ -1,8 +1,11 @@
-//! Passwords: what a new one must be (PWD-1…4), and how they are hashed and checked (PWD-9).
+//! Passwords: what a new one must be (PWD-1…4), when one has to be replaced (PWD-7, 8), and how they are hashed and
+//! checked (PWD-9).
 
 mod common;
+mod due;
 mod hashing;
 
+pub use due::Due;
 pub use hashing::{Admission, HashCost, HashingError, InLine, PasswordHasher, Verdict};
 
 use tale_core::{Code, Problem};
@@ -30,6 +33,8 @@ pub enum Unmet {
     MaxLength,
     /// One of the most common passwords, perhaps decorated.
     Common,
+    /// The password so far.
+    Same,
 }
 
 impl Unmet {
@@ -44,6 +49,7 @@ impl Unmet {
             Self::Special => "special",
             Self::MaxLength => "maxLength",
             Self::Common => "common",
+            Self::Same => "same",
         }
     }
 }
@@ -83,9 +89,24 @@ pub fn unmet(rules: &PasswordRules, password: &str) -> Vec<Unmet> {
 /// # Errors
 /// `PASSWORD_POLICY` with `data.failed`.
 pub fn check(rules: &PasswordRules, password: &str) -> Result<(), Problem> {
-    let unmet = unmet(rules, password);
+    refusal(rules, &unmet(rules, password)).map_or(Ok(()), Err)
+}
+
+/// Refuses a password that is the one so far, as [`check`] does.
+///
+/// # Errors
+/// `PASSWORD_POLICY` with `data.failed`.
+pub fn check_another(rules: &PasswordRules, current: &str, new: &str) -> Result<(), Problem> {
+    let mut unmet = unmet(rules, new);
+    if current == new {
+        unmet.push(Unmet::Same);
+    }
+    refusal(rules, &unmet).map_or(Ok(()), Err)
+}
+
+fn refusal(rules: &PasswordRules, unmet: &[Unmet]) -> Option<Problem> {
     if unmet.is_empty() {
-        return Ok(());
+        return None;
     }
     let needs: Vec<String> = unmet
         .iter()
@@ -97,11 +118,12 @@ pub fn check(rules: &PasswordRules, password: &str) -> Result<(), Problem> {
             Unmet::Special => "a special character".to_owned(),
             Unmet::MaxLength => format!("at most {MAX_CHARS} characters"),
             Unmet::Common => "to be less common".to_owned(),
+            Unmet::Same => "to be another one than before".to_owned(),
         })
         .collect();
     let failed: Vec<&str> = unmet.iter().map(|unmet| unmet.text()).collect();
-    Err(Problem::new(Code::PasswordPolicy, format!("The password needs {}.", needs.join(", ")))
-        .with_data(serde_json::json!({ "failed": failed })))
+    let problem = Problem::new(Code::PasswordPolicy, format!("The password needs {}.", needs.join(", ")));
+    Some(problem.with_data(serde_json::json!({ "failed": failed })))
 }
 
 #[cfg(test)]
@@ -134,13 +156,15 @@ mod tests {
             require_lower: false,
             require_digit: false,
             require_special: false,
+            rotation_days: 0,
         };
         assert_eq!(unmet(&policy, "éèéèéèéèéèé"), [Unmet::Length]);
         assert_eq!(unmet(&policy, "éèéèéèéèéèéè"), []);
     }
 
     fn rules() -> impl Strategy<Value = PasswordRules> {
-        (6u16..20, any::<[bool; 4]>()).prop_map(|(min_length, [upper, lower, digit, special])| PasswordRules {
+        (6u16..20, any::<[bool; 4]>(), 0u16..5).prop_map(|(min_length, [upper, lower, digit, special], rotation_days)| PasswordRules {
+            rotation_days,
             min_length,
             require_upper: upper,
             require_lower: lower,

@@ -135,10 +135,10 @@ impl Identity {
     }
 
     /// A copy of a session that was just read, for the cookie beside its `token`. `None` when
-    /// sessions are not copied; a confined one never is.
+    /// sessions are not copied; a confined one never is, nor one whose person has to choose another password.
     #[must_use]
     pub fn copy_session(&self, principal: &SessionPrincipal, token: &str) -> Option<SessionCopy> {
-        let (key, life) = self.0.copies.made.as_ref().filter(|_| !principal.confined)?;
+        let (key, life) = self.0.copies.made.as_ref().filter(|_| !principal.confined && principal.password_due.is_none())?;
         let content = Content {
             session: principal.session,
             user: principal.user,
@@ -190,6 +190,7 @@ impl Identity {
             background,
             idle_window: content.idle.map(Duration::from_secs),
             confined: false,
+            password_due: None,
         };
         let (now, copied) = (self.now(), time(content.copied)?);
         let window = principal.idle_window;

@@ -13,6 +13,7 @@ use tale_core::{Actor, Code, Problem};
 use tale_notices::{Kind, News, Seen};
 
 use crate::caller::{Caller, SessionPrincipal, Via};
+use crate::password::Due;
 use crate::permissions::Role;
 use crate::service::{Device, Identity};
 use crate::store;
@@ -119,7 +120,7 @@ impl Identity {
     /// `UNAUTHORIZED` for an unknown, ended or idle session.
     pub async fn authenticate_session(&self, token: &str, background: bool) -> Result<SessionPrincipal, Problem> {
         let mut conn = self.0.db.acquire().await?;
-        let row = store::sessions::by_token(&mut conn, &self.session_digest(token)).await?.ok_or_else(ended)?;
+        let row = store::sessions::by_token(&mut conn, &self.session_digest(token), self.now()).await?.ok_or_else(ended)?;
         self.alive(conn, row, background).await
     }
 
@@ -140,7 +141,8 @@ impl Identity {
         let membership = match (row.org_id, row.org_slug, row.org_role) {
             (Some(id), Some(slug), Some(role)) => {
                 let role = Role::try_from(role).map_err(Problem::internal)?;
-                Some(Held { org: id, org_slug: slug, role, walled: row.walled })
+                let password_due = row.session.password_due.clone();
+                Some(Held { org: id, org_slug: slug, role, walled: row.walled, password_due })
             }
             _ => None,
         };
@@ -178,6 +180,7 @@ impl Identity {
             background,
             idle_window,
             confined: row.confined,
+            password_due: Due::read(row.password_due.as_deref()),
         };
         if !background && now >= row.last_used_at + note_every(idle_window) {
             let renewed = (now >= row.renewed_at + RENEW_EVERY).then(|| now + LIFETIME);
@@ -228,10 +231,14 @@ impl Identity {
         org: Option<OrgId>,
         membership: Option<Held>,
     ) -> Result<Caller, Problem> {
+        principal.released()?;
         if org.is_none() {
             return Err(Problem::new(Code::OrgForbidden, "No organization is chosen. Name one with `orgId`."));
         }
-        let Held { org, org_slug, role, walled } = membership.ok_or_else(no_membership)?;
+        let Held { org, org_slug, role, walled, password_due } = membership.ok_or_else(no_membership)?;
+        if let Some(due) = Due::read(password_due.as_deref()) {
+            return Err(due.refusal());
+        }
         if principal.confined && principal.active_org != Some(org) {
             return Err(Problem::new(
                 Code::OrgForbidden,

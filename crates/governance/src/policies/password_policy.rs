@@ -5,8 +5,8 @@ use tale_core::problem::Issue;
 
 use super::Policy;
 
-/// The policy `password_policy`. It counts when a password is made or changed, never for those that exist. The
-/// identity room reads it, for all organizations of a person together.
+/// The policy `password_policy`. Its requirements count when a password is made or changed, never for those that exist;
+/// `rotation_days` counts for those that exist. The identity room reads it, for all organizations of a person together.
 #[allow(clippy::struct_excessive_bools, reason = "four independent requirements, as they are stored")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -21,18 +21,33 @@ pub struct PasswordRules {
     pub require_digit: bool,
     /// A character that is neither letter, digit nor white space.
     pub require_special: bool,
+    /// After how many days a password has to be replaced, up to 3,650; 0 = never.
+    pub rotation_days: u16,
 }
 
 impl Default for PasswordRules {
     fn default() -> Self {
-        Self { min_length: 12, require_upper: true, require_lower: true, require_digit: true, require_special: true }
+        Self {
+            min_length: 12,
+            require_upper: true,
+            require_lower: true,
+            require_digit: true,
+            require_special: true,
+            rotation_days: 0,
+        }
     }
 }
 
 impl Policy for PasswordRules {
     fn check(&self) -> Vec<Issue> {
-        let fits = (6..=128).contains(&self.min_length);
-        (!fits).then(|| Issue::new("minLength", "must be a whole number from 6 to 128")).into_iter().collect()
+        let mut issues = Vec::new();
+        if !(6..=128).contains(&self.min_length) {
+            issues.push(Issue::new("minLength", "must be a whole number from 6 to 128"));
+        }
+        if self.rotation_days > 3_650 {
+            issues.push(Issue::new("rotationDays", "must be a whole number from 0 to 3650"));
+        }
+        issues
     }
 }
 
@@ -46,6 +61,10 @@ impl PasswordRules {
             require_lower: self.require_lower || other.require_lower,
             require_digit: self.require_digit || other.require_digit,
             require_special: self.require_special || other.require_special,
+            rotation_days: match (self.rotation_days, other.rotation_days) {
+                (0, days) | (days, 0) => days,
+                (one, another) => one.min(another),
+            },
         }
     }
 }

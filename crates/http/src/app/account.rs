@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use super::auth::{Visitor, cookie};
 use crate::body::Body;
-use crate::caller::Signed;
+use crate::caller::{BeforeRelease, Signed};
 use crate::origin::RequestOrigin;
 use crate::problem::HttpProblem;
 use crate::session_copy;
@@ -133,7 +133,10 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 
 /// The person's own account.
 #[utoipa::path(get, path = "/api/app/account", tag = "account", responses((status = 200, body = Account)), operation_id = "read_account")]
-async fn account(State(app): State<App>, Signed(principal): Signed) -> Result<Json<Account>, HttpProblem> {
+async fn account(
+    State(app): State<App>,
+    BeforeRelease(principal): BeforeRelease,
+) -> Result<Json<Account>, HttpProblem> {
     Ok(Json(app.identity.account(&principal).await?.into()))
 }
 
@@ -147,21 +150,28 @@ async fn update_account(
     Ok(Json(app.identity.rename_account(&principal, &body.read()?.name).await?.into()))
 }
 
-/// Changes the password, or sets the first one, and ends every session of the person.
+/// Changes the password, or sets the first one, and ends every session of the person. When another password had to be
+/// chosen before anything else, the session that asks goes on.
 #[utoipa::path(post, path = "/api/app/account/password", tag = "account", request_body = ChangePasswordRequest, responses((status = 204)))]
 async fn change_password(
     State(app): State<App>,
-    Signed(principal): Signed,
+    BeforeRelease(principal): BeforeRelease,
     Visitor(device): Visitor,
     origin: RequestOrigin,
     body: Body<ChangePasswordRequest>,
 ) -> Result<impl IntoResponse, HttpProblem> {
     let form = body.read()?;
-    match &form.current_password {
+    let goes_on = match &form.current_password {
         Some(current) => app.identity.change_password(&principal, current, &form.new_password, &device).await?,
-        None => app.identity.set_first_password(&principal, &form.new_password).await?,
-    }
-    let ended = session_copy::forgotten(&app, &origin.0, cookie(&app, &origin.0, "", Some(0))?);
+        None => {
+            app.identity.set_first_password(&principal, &form.new_password).await?;
+            false
+        }
+    };
+    let ended = match goes_on {
+        true => Vec::new(),
+        false => session_copy::forgotten(&app, &origin.0, cookie(&app, &origin.0, "", Some(0))?),
+    };
     Ok((StatusCode::NO_CONTENT, AppendHeaders(ended)))
 }
 

@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 use super::organizations::OrganizationSummary;
 use super::second_factor::waiting_cookie;
 use crate::body::Body;
-use crate::caller::{Signed, check_origin, client_address, hops, session_cookie_name};
+use crate::caller::{BeforeRelease, check_origin, client_address, hops, session_cookie_name};
 use crate::origin::RequestOrigin;
 use crate::problem::HttpProblem;
 use crate::session_copy;
@@ -241,7 +241,7 @@ async fn sign_in(
 #[utoipa::path(post, path = "/api/auth/sign-out", tag = "auth", responses((status = 204)))]
 async fn sign_out(
     State(app): State<App>,
-    Signed(principal): Signed,
+    BeforeRelease(principal): BeforeRelease,
     origin: RequestOrigin,
 ) -> Result<impl IntoResponse, HttpProblem> {
     app.identity.sign_out(&principal).await?;

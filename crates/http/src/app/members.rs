@@ -111,6 +111,9 @@ struct AddMemberRequest {
     role: Role,
     /// Password of a new account; ignored when the account exists.
     password: Option<String>,
+    /// Whether a new account has to replace that password before anything else.
+    #[serde(default)]
+    must_change_password: bool,
 }
 
 /// Someone added.
@@ -152,6 +155,9 @@ struct UpdateMemberRequest {
     name: Option<String>,
     /// Another password; ends the member's sessions.
     password: Option<String>,
+    /// Whether the member has to replace that password before anything else.
+    #[serde(default)]
+    must_change_password: bool,
 }
 
 /// The routes of this module.
@@ -183,8 +189,13 @@ async fn add(
 ) -> Result<(StatusCode, Json<AddedMember>), HttpProblem> {
     caller.require(Capability::MembersManage)?;
     let form = body.read()?;
-    let new =
-        members::NewMember { email: form.email, name: form.name, role: form.role.into(), password: form.password };
+    let new = members::NewMember {
+        email: form.email,
+        name: form.name,
+        role: form.role.into(),
+        password: form.password,
+        must_change_password: form.must_change_password,
+    };
     let added = app.identity.add_member(&caller, &new).await?;
     Ok((StatusCode::CREATED, Json(AddedMember { id: added.user.to_string(), created: added.created })))
 }
@@ -215,7 +226,12 @@ async fn update(
     members::may_change(&caller)?;
     let user = target(&user)?;
     let form = body.read()?;
-    let change = members::MemberChange { role: form.role.map(Into::into), name: form.name, password: form.password };
+    let change = members::MemberChange {
+        role: form.role.map(Into::into),
+        name: form.name,
+        password: form.password,
+        must_change_password: form.must_change_password,
+    };
     Ok(Json(app.identity.update_member(&caller, user, &change).await?.into()))
 }
 

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::Serialize;
+use tale_identity::password::Due;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -24,6 +25,9 @@ struct Session {
     /// The person; `null` when signed out.
     #[schema(required)]
     user: Option<SessionUser>,
+    /// Why the person has to choose another password before anything else; nothing but that is told them until then.
+    #[schema(required)]
+    password_change: Option<PasswordChange>,
     /// The person's organizations, also those where their access is disabled.
     organizations: Vec<OrganizationSummary>,
     /// The organization to show.
@@ -49,6 +53,16 @@ struct Session {
     demo_available: bool,
     /// Whether `/events/file` tells changes of configuration files.
     file_events: bool,
+}
+
+/// Why another password has to be chosen.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum PasswordChange {
+    /// An admin chose it.
+    Temporary,
+    /// It is older than an organization allows.
+    Expired,
 }
 
 /// An organization that wants a second factor of somebody who has none.
@@ -83,10 +97,15 @@ async fn session(
     let trusted_headers = named && app.identity.trusts_headers().await?;
     let sso = principal.is_none() && !overview.setup_required && app.identity.offers_sso().await?;
     let wanted = match &principal {
-        Some(principal) => app.identity.factor_wanted(principal).await?,
-        None => Vec::new(),
+        Some(principal) if principal.password_due.is_none() => app.identity.factor_wanted(principal).await?,
+        _ => Vec::new(),
     };
+    let password_change = principal.as_ref().and_then(|principal| principal.password_due).map(|due| match due {
+        Due::Temporary => PasswordChange::Temporary,
+        Due::Expired => PasswordChange::Expired,
+    });
     Ok(Json(Session {
+        password_change,
         second_factor_wanted: wanted
             .into_iter()
             .map(|wanted| SecondFactorWanted {

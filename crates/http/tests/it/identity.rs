@@ -54,6 +54,7 @@ async fn setup_signs_the_owner_in() {
             "fileEvents",
             "organizations",
             "passkeys",
+            "passwordChange",
             "secondFactorWanted",
             "setupRequired",
             "setupTokenRequired",

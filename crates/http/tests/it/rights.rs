@@ -7,7 +7,7 @@ use serde_json::json;
 use tale_identity::{Capability, Role};
 
 use crate::client::Client;
-use crate::stage::Stage;
+use crate::stage::{PASSWORD, Stage};
 
 /// What a route asks of its caller.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -230,6 +230,59 @@ async fn a_stranger_sees_nothing_of_an_organization() {
             assert_eq!((status, code.as_str()), (403, "ORG_FORBIDDEN"), "{method} {path}");
         }
     }
+}
+
+/// What somebody may do who has to choose another password first.
+fn before_release(method: &str, path: &str) -> bool {
+    matches!((method, path), ("POST", "/api/app/account/password" | "/api/auth/sign-out") | ("GET", "/api/app/account"))
+}
+
+#[tokio::test]
+async fn whoever_has_to_choose_another_password_does_that_or_leaves() {
+    let mut stage = Stage::new().await;
+    let form = json!({
+        "email": "ben@acme.test", "name": "Ben", "role": "admin", "password": PASSWORD, "mustChangePassword": true,
+    });
+    let members = stage.app("members");
+    stage.owner.post(&members, form).await.expect(201);
+    let mut ben = stage.world.browser();
+    ben.post("/api/auth/sign-in/email", json!({ "email": "ben@acme.test", "password": PASSWORD })).await.expect(200);
+    for (method, path) in routes().into_iter().filter(|(_, path)| !path.starts_with("/api/v1")) {
+        if matches!(needs(&method, &path), Needs::Nothing | Needs::HalfSignIn) || path == "/api/auth/sign-out" {
+            continue;
+        }
+        let (status, code) = status(&ben, &method, &filled(&path, &stage.org)).await;
+        let walled = (status, code.as_str()) == (403, "PASSWORD_CHANGE_REQUIRED");
+        assert_eq!(walled, !before_release(&method, &path), "{method} {path}: {status} {code}");
+    }
+    let session = ben.get("/api/app/session").await.expect(200);
+    assert_eq!(session["user"]["email"], "ben@acme.test");
+    assert_eq!((&session["passwordChange"], &session["organizations"]), (&json!("temporary"), &json!([])));
+
+    let change = |new: &str| json!({ "currentPassword": PASSWORD, "newPassword": new });
+    let same = ben.post("/api/app/account/password", change(PASSWORD)).await.expect(400);
+    assert_eq!((&same["code"], &same["data"]["failed"]), (&json!("PASSWORD_POLICY"), &json!(["same"])));
+    let mut other = stage.world.browser();
+    other.post("/api/auth/sign-in/email", json!({ "email": "ben@acme.test", "password": PASSWORD })).await.expect(200);
+    ben.post("/api/app/account/password", change("Green-Kettle-43")).await.expect(204);
+    let session = ben.get("/api/app/session").await.expect(200);
+    assert_eq!(session["passwordChange"], json!(null), "this browser goes on");
+    assert_eq!(session["activeOrganizationId"], json!(stage.org));
+    ben.get(&members).await.expect(200);
+    other.get("/api/app/account").await.expect(401);
+    ben.post("/api/auth/sign-out", json!({})).await.expect(204);
+
+    // An admin's replacement asks for another one again, and whoever leaves instead may.
+    let list = stage.owner.get(&members).await.expect(200);
+    let found = list["members"].as_array().unwrap().iter().find(|member| member["email"] == "ben@acme.test").unwrap();
+    let id = found["userId"].as_str().unwrap().to_owned();
+    let reset = json!({ "password": "Red-Kettle-44", "mustChangePassword": true });
+    let member = stage.app(&format!("members/{id}"));
+    stage.owner.patch(&member, reset).await.expect(200);
+    ben.post("/api/auth/sign-in/email", json!({ "email": "ben@acme.test", "password": "Red-Kettle-44" })).await.expect(200);
+    assert_eq!(ben.get(&members).await.refusal(), (403, "PASSWORD_CHANGE_REQUIRED".into()));
+    ben.post("/api/auth/sign-out", json!({})).await.expect(204);
+    ben.get("/api/app/account").await.expect(401);
 }
 
 #[tokio::test]

@@ -5,6 +5,28 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
 use tale_core::ids::{OrgId, UserId};
 
+use crate::password::Due;
+
+/// Why the person `u` has to choose another password now: `temporary`, `expired`, or NULL. Their organizations' policies
+/// `password_policy` say how old one may be; the shortest counts. Reads a row per membership, by index.
+macro_rules! password_due {
+    ($now:literal) => {
+        concat!(
+            "(CASE WHEN u.password_hash IS NULL THEN NULL
+                   WHEN u.must_change_password THEN 'temporary'
+                   WHEN u.password_changed_at < ",
+            $now,
+            "::timestamptz - make_interval(days => (
+                       SELECT min((r.value ->> 'rotationDays')::integer)
+                         FROM app.memberships d
+                         JOIN app.policies r ON r.org_id = d.org_id AND r.key = 'password_policy'
+                        WHERE d.user_id = u.id AND d.role <> 'disabled' AND (r.value ->> 'rotationDays')::integer > 0))
+                   THEN 'expired' END)"
+        )
+    };
+}
+pub(crate) use password_due;
+
 /// An account as sign-in needs it.
 #[derive(Debug, FromRow)]
 pub(crate) struct AccountRow {
@@ -88,20 +110,42 @@ pub(crate) async fn set_rehash(conn: &mut PgConnection, id: UserId, hash: &str) 
         .map(drop)
 }
 
-/// Stores the hash of another password.
+/// Stores the hash of another password. `temporary`: its owner has to replace it.
 pub(crate) async fn set_password(
     conn: &mut PgConnection,
     id: UserId,
     hash: &str,
+    temporary: bool,
     at: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE app.users SET password_hash = $2, password_changed_at = $3 WHERE id = $1")
+    sqlx::query("UPDATE app.users SET password_hash = $2, password_changed_at = $3, must_change_password = $4 WHERE id = $1")
         .bind(id)
         .bind(hash)
         .bind(at)
+        .bind(temporary)
         .execute(conn)
         .await
         .map(drop)
+}
+
+/// Why a person has to choose another password now, if they have to.
+pub(crate) async fn password_due_of(
+    conn: &mut PgConnection,
+    id: UserId,
+    now: DateTime<Utc>,
+) -> Result<Option<Due>, sqlx::Error> {
+    let found: Option<Option<String>> =
+        sqlx::query_scalar(concat!("SELECT ", password_due!("$2"), " FROM app.users u WHERE u.id = $1"))
+            .bind(id)
+            .bind(now)
+            .fetch_optional(conn)
+            .await?;
+    Ok(Due::read(found.flatten().as_deref()))
+}
+
+/// Marks the password of an account as one that its owner has to replace.
+pub(crate) async fn mark_temporary(conn: &mut PgConnection, id: UserId) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE app.users SET must_change_password = true WHERE id = $1").bind(id).execute(conn).await.map(drop)
 }
 
 pub(crate) async fn set_name(conn: &mut PgConnection, id: UserId, name: &str) -> Result<(), sqlx::Error> {

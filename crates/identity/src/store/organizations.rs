@@ -115,7 +115,8 @@ pub(crate) async fn of_user(conn: &mut PgConnection, user: UserId) -> Result<Vec
     .await
 }
 
-/// A membership with what a policy says about second factors: [`super::factors::walled`].
+/// A membership with what policies say about second factors and passwords: [`super::factors::walled`],
+/// [`super::accounts::password_due`].
 #[derive(Debug, FromRow)]
 pub(crate) struct Held {
     #[sqlx(rename = "id")]
@@ -125,6 +126,7 @@ pub(crate) struct Held {
     #[sqlx(try_from = "String")]
     pub(crate) role: Role,
     pub(crate) walled: Option<bool>,
+    pub(crate) password_due: Option<String>,
 }
 
 /// The membership in which a session acts.
@@ -137,7 +139,9 @@ pub(crate) async fn held(
     sqlx::query_as(concat!(
         "SELECT o.id, o.slug, m.role, ",
         super::factors::walled!("$3"),
-        " AS walled
+        " AS walled, ",
+        super::accounts::password_due!("$3"),
+        " AS password_due
            FROM app.memberships m
            JOIN app.organizations o ON o.id = m.org_id
            JOIN app.users u ON u.id = m.user_id

@@ -45,6 +45,8 @@ pub(crate) struct SessionRow {
     pub(crate) idle_minutes: Option<i32>,
     /// Whether the session opens its active organization only.
     pub(crate) confined: bool,
+    /// Why another password has to be chosen: [`super::accounts::password_due`].
+    pub(crate) password_due: Option<String>,
 }
 
 /// A new session.
@@ -94,18 +96,22 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewSession<'_>) -> Res
 pub(crate) async fn by_token(
     conn: &mut PgConnection,
     token_hash: &[u8; 32],
+    now: DateTime<Utc>,
 ) -> Result<Option<SessionRow>, sqlx::Error> {
     sqlx::query_as(concat!(
         "SELECT s.id, s.user_id, u.name, u.email, s.active_org_id, s.created_at, s.last_used_at, s.renewed_at, s.expires_at, ",
         confined!(),
         " AS confined, ",
         idle_minutes!(),
-        " AS idle_minutes
+        " AS idle_minutes, ",
+        super::accounts::password_due!("$2"),
+        " AS password_due
            FROM app.sessions s
            JOIN app.users u ON u.id = s.user_id
           WHERE s.token_hash = $1",
     ))
     .bind(token_hash.as_slice())
+    .bind(now)
     .fetch_optional(conn)
     .await
 }
@@ -175,7 +181,9 @@ pub(crate) async fn member_by_token(
         idle_minutes!(),
         " AS idle_minutes, ",
         super::factors::walled!("$3"),
-        " AS walled
+        " AS walled, ",
+        super::accounts::password_due!("$3"),
+        " AS password_due
            FROM app.sessions s
            JOIN app.users u ON u.id = s.user_id
            LEFT JOIN app.memberships m ON m.org_id = COALESCE($2, s.active_org_id) AND m.user_id = s.user_id
@@ -213,7 +221,9 @@ pub(crate) async fn standing(
             AND m.role <> 'disabled'
             AND ",
         super::factors::walled!("$3"),
-        " IS NOT TRUE",
+        " IS NOT TRUE AND ",
+        super::accounts::password_due!("$3"),
+        " IS NULL",
     ))
     .bind(sessions.iter().map(|id| id.0).collect::<Vec<_>>())
     .bind(orgs.iter().map(|id| id.0).collect::<Vec<_>>())

@@ -146,6 +146,7 @@ async fn proxies_that_an_organization_trusts_say_where_its_people_sign_in_from()
         name: None,
         role: Role::Member,
         password: None,
+        must_change_password: false,
     };
     world.identity.add_member(&owner.caller, &new).await.unwrap();
     assert_eq!(network("s@other.test", "203.0.113.7, 198.51.100.1").await, "198.51.100.0/24");

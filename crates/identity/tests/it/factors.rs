@@ -301,6 +301,7 @@ async fn factors_are_reset_by_those_above_and_all_or_nothing() {
         name: None,
         role: Role::Member,
         password: None,
+        must_change_password: false,
     };
     identity.add_member(&stranger.caller, &add).await.unwrap();
     assert_eq!(code(identity.reset_member_totp(&stranger.caller, editor.id).await), Code::MemberAccountShared);

@@ -4,6 +4,7 @@
 mod attacks;
 mod authenticator;
 mod factors;
+mod forced_change;
 mod keys;
 mod members;
 mod notices;

@@ -21,6 +21,7 @@ async fn the_strictest_of_a_persons_organizations_decides_about_a_new_password()
         name: None,
         role: Role::Member,
         password: Some(password.into()),
+        must_change_password: false,
     };
     world.identity.add_member(&owner.caller, &new("ann@acme.test", "kettle blue")).await.unwrap();
     assert_eq!(
@@ -77,7 +78,13 @@ async fn the_strictest_of_a_persons_organizations_slows_wrong_passwords_down() {
     }
     world.sign_in("ann@acme.test", PASSWORD).await.unwrap();
     let eve = world.stranger("eve@other.test", "Other").await;
-    let join = NewMember { email: "ann@acme.test".into(), name: None, role: Role::Member, password: None };
+    let join = NewMember {
+        email: "ann@acme.test".into(),
+        name: None,
+        role: Role::Member,
+        password: None,
+        must_change_password: false,
+    };
     world.identity.add_member(&eve.caller, &join).await.unwrap();
     for _ in 0..5 {
         assert_eq!(wrong("ann@acme.test").await, Code::InvalidCredentials);

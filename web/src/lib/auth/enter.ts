@@ -4,15 +4,18 @@ import { api, send } from '#lib/api/client.ts';
 import { queryClient } from '#lib/api/query-client.ts';
 import { landing } from '#lib/session/landing.ts';
 import { readSession } from '#lib/session/session.ts';
+import { paths } from '#lib/shell/paths.ts';
 import { admitsStore } from '#lib/shell/site.ts';
 
 /**
  * Opens `next`, or where the person belongs; with another load where the page was not told of their object stores while
- * nobody was signed in.
+ * nobody was signed in. Whoever has to choose another password does that first.
  */
 export async function enter(next: string | undefined): Promise<void> {
 	queryClient.clear();
-	const path = next ?? landing(await readSession());
+	const session = await readSession();
+	if (session.user && session.passwordChange) return goto(paths.changePassword(session.user.id, next));
+	const path = next ?? landing(session);
 	const { origins } = await send(api.GET('/api/app/object-storage/origins'));
 	if (origins.every(admitsStore)) await goto(path);
 	else location.assign(path);

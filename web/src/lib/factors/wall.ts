@@ -5,5 +5,6 @@ import { base } from '#lib/shell/paths.ts';
 export const enrollPath = (next: string, method?: string): string =>
 	`${base}/2fa-enroll?next=${encodeURIComponent(next)}${method ? `&method=${method}` : ''}`;
 
-/** Whether `pathname` is that page: what was asked before it opened may still be refused while it is shown. */
-export const atWall = (pathname: string): boolean => pathname === `${base}/2fa-enroll`;
+/** Whether `pathname` is that page, or the one for another password: what was asked before it opened may still be refused. */
+export const atWall = (pathname: string): boolean =>
+	pathname === `${base}/2fa-enroll` || pathname.startsWith(`${base}/forced-`);

@@ -29,6 +29,7 @@ export function openOrganizations(session: Session): OrganizationSummary[] {
 export function landing(session: Session): string {
 	if (session.setupRequired) return paths.setup();
 	if (!session.user) return paths.logIn();
+	if (session.passwordChange) return paths.changePassword(session.user.id);
 	const { activeOrganizationId } = session;
 	const organizations = openOrganizations(session);
 	const wanted = [remembered(), activeOrganizationId];

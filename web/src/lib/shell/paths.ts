@@ -14,6 +14,9 @@ export const paths = {
 	handOff: (next?: string) =>
 		`${base}/api/trusted-headers/authenticate${next ? `?redirect=${encodeURIComponent(next)}` : ''}`,
 	setup: () => `${base}/setup`,
+	/** Where another password has to be chosen; `next` as above. */
+	changePassword: (userId: string, next?: string) =>
+		`${base}/forced-change-password/${userId}${next ? `?next=${encodeURIComponent(next)}` : ''}`,
 	createOrganization: () => `${base}/dashboard/create-organization`,
 	switching: (orgId: string) => `${base}/dashboard/switching?to=${encodeURIComponent(orgId)}`,
 	home: (orgId: string) => org(orgId, 'home'),
@@ -31,5 +34,5 @@ export const paths = {
 export function safeNext(value: string | null): string | undefined {
 	if (!value || !value.startsWith(`${base}/`) || value.startsWith('//') || value.includes('\\')) return undefined;
 	const path = value.slice(base.length);
-	return /^\/(log-in|setup|2fa)/.test(path) ? undefined : value;
+	return /^\/(log-in|setup|2fa|forced)/.test(path) ? undefined : value;
 }

@@ -63,6 +63,8 @@ export interface PasswordPolicy {
 	requireLower: boolean;
 	requireDigit: boolean;
 	requireSpecial: boolean;
+	/** After how many days a password is replaced; 0: never. */
+	rotationDays: number;
 }
 
 export interface UploadPolicy {

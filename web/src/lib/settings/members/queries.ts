@@ -18,6 +18,8 @@ export interface NewMember {
 	name?: string;
 	role: Role;
 	password?: string;
+	/** Whether a new account replaces that password before anything else. */
+	mustChangePassword?: boolean;
 }
 
 /** Adds somebody; `created` says whether the account is new, so that its password means something. */
@@ -30,7 +32,7 @@ export async function addMember(orgId: string, body: NewMember): Promise<{ creat
 export async function changeMember(
 	orgId: string,
 	userId: string,
-	body: { role?: Role; name?: string; password?: string }
+	body: { role?: Role; name?: string; password?: string; mustChangePassword?: boolean }
 ): Promise<void> {
 	await send(api.PATCH('/api/app/members/{userId}', { params: params(orgId, userId), body }));
 	await reread(orgId);

@@ -10,6 +10,7 @@ export async function load({ params, url }) {
 	const session = await readSession();
 	if (session.setupRequired) redirect(307, paths.setup());
 	if (!session.user) redirect(307, paths.logIn(url.pathname + url.search));
+	if (session.passwordChange) redirect(307, paths.changePassword(session.user.id, url.pathname));
 	const organization = openOrganizations(session).find((candidate) => candidate.id === params.org);
 	if (!organization) error(404);
 	const wanted = session.secondFactorWanted.find(({ organizationId }) => organizationId === organization.id);

@@ -7,5 +7,6 @@ export async function load({ url }) {
 	const session = await readSession();
 	if (session.setupRequired) redirect(307, paths.setup());
 	if (!session.user) redirect(307, paths.logIn(url.pathname));
+	if (session.passwordChange) redirect(307, paths.changePassword(session.user.id));
 	return { allowed: session.canCreateOrganization, home: openOrganizations(session)[0]?.id };
 }
