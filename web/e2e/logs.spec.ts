@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { expect, expectAccessible, expectNoOverflow, prefer, signIn, test } from './support/app.ts';
+import { baseUrl, expect, expectAccessible, expectNoOverflow, prefer, signIn, test } from './support/app.ts';
 
 test('an administrator reads, filters, verifies and exports the audit log', async ({ browser, baseURL }) => {
 	const context = await browser.newContext({ baseURL });
@@ -71,4 +71,30 @@ test('an administrator reads, filters, verifies and exports the audit log', asyn
 		await expectAccessible(page);
 	}
 	await context.close();
+});
+
+test('an admin ends the block of a member', async ({ owner, browser, baseURL }) => {
+	const { page, orgId } = owner;
+	const headers = { Origin: baseUrl() };
+	const email = `olaf-${Date.now()}@fairbridge.example`;
+	const password = 'Copper-Lantern-17';
+	const added = await page.request.post(`/api/app/members?orgId=${orgId}`, {
+		data: { email, name: 'Olaf Berg', role: 'member', password },
+		headers
+	});
+	expect(added.status(), await added.text()).toBe(201);
+	const stranger = await browser.newContext({ baseURL });
+	for (let guess = 0; guess < 5; guess++)
+		await stranger.request.post('/api/auth/sign-in/email', { data: { email, password: 'wrong' }, headers });
+	await owner.open('settings/governance/logs?tab=blocks');
+	const clear = page.getByRole('button', { name: `Clear the failures of ${email}: Password` }).first();
+	await expect(clear).toBeVisible();
+	await expectAccessible(page);
+	await page.setViewportSize({ width: 320, height: 844 });
+	await expectNoOverflow(page);
+	await page.setViewportSize({ width: 1440, height: 900 });
+	await clear.click();
+	await expect(page.getByRole('region', { name: 'Notices' }).getByText(`The failures of ${email} are forgotten`)).toBeVisible();
+	await expect(page.getByRole('row').filter({ hasText: email })).toHaveCount(0);
+	await stranger.close();
 });

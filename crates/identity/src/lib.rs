@@ -27,6 +27,7 @@ pub mod service;
 pub mod session_copy;
 pub mod sessions;
 pub mod sign_in;
+pub mod sign_in_blocks;
 pub mod sso;
 mod store;
 pub mod teams;

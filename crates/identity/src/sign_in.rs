@@ -1,18 +1,14 @@
 //! Sign-in with a password (SIN-1…8), slowed down for guessers (LCK-2…8).
 
-use std::collections::HashMap;
-
-use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use tale_core::ids::{OrgId, UserId};
 use tale_core::{Actor, Code, Problem};
 
-use crate::caller::Caller;
 use crate::factors::Waiting;
 use crate::fields::normalize_email;
 use crate::lockout::{Charge, LoginPolicy, locked, remaining};
 use crate::password::{InLine, MAX_BYTES, Verdict};
-use crate::permissions::{Capability, Role};
+use crate::permissions::Role;
 use crate::service::{Device, Identity};
 use crate::sessions::{Method, SignedIn};
 use crate::store;
@@ -38,24 +34,6 @@ fn wrong() -> Problem {
 
 fn wrong_current() -> Problem {
     Problem::new(Code::InvalidCredentials, "The current password is wrong.")
-}
-
-/// Most counters that are listed.
-const MAX_BLOCKS: i64 = 200;
-
-/// A counter of failed sign-ins to an account.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignInBlock {
-    /// The account's address.
-    pub email: String,
-    /// The network the attempts came from, or its keyed hash; none: all networks together.
-    pub network: Option<String>,
-    /// Failures since the last success.
-    pub failures: u32,
-    /// Until when attempts are refused.
-    pub blocked_until: Option<DateTime<Utc>>,
-    /// The last attempt.
-    pub last_at: DateTime<Utc>,
 }
 
 /// A charged attempt at a password or a code.
@@ -140,31 +118,6 @@ impl Identity {
         let candidate = if password.len() > MAX_BYTES { ("", None) } else { (password, stored) };
         let verdict = self.0.hasher.verify(turn, candidate.0, candidate.1).await?;
         Ok((Attempt { key, network, blocks }, verdict))
-    }
-
-    /// The counters of failed sign-ins to accounts of the caller's organization, 200 at most, the latest first (LCK-8).
-    ///
-    /// # Errors
-    /// `ORG_FORBIDDEN` without the right to read the audit log.
-    pub async fn sign_in_blocks(&self, caller: &Caller) -> Result<Vec<SignInBlock>, Problem> {
-        caller.require(Capability::AuditRead)?;
-        let now = self.now();
-        let mut conn = self.0.db.acquire().await?;
-        let members = store::members::list(&mut conn, caller.org).await?;
-        let emails: HashMap<Vec<u8>, String> =
-            members.into_iter().map(|member| (self.attempt_key(&member.email).to_vec(), member.email)).collect();
-        let keys: Vec<Vec<u8>> = emails.keys().cloned().collect();
-        let rows = store::attempts::of_keys(&mut conn, &keys, MAX_BLOCKS).await?;
-        let block = |(key, network, failures, blocked_until, last_at): store::attempts::Row| {
-            Some(SignInBlock {
-                email: emails.get(&key)?.clone(),
-                network: (network != EVERYWHERE).then_some(network),
-                failures: failures.unsigned_abs(),
-                blocked_until: blocked_until.filter(|until| *until > now),
-                last_at,
-            })
-        };
-        Ok(rows.into_iter().filter_map(block).collect())
     }
 
     /// Charges both counters; returns whether this failure starts a block.

@@ -17,6 +17,7 @@ use tale_governance::audit::CATEGORIES;
 use tale_governance::audit::log::{Entry, Filter, Format, Position, Verification};
 use tale_governance::audit::verify::Break;
 use tale_identity::Capability;
+use tale_identity::sign_in_blocks::BlockKind;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -474,10 +475,31 @@ async fn read_audit_activity(
     Ok(Json(AuditActivity { days, total: success + failure + denied, success, failure, denied }))
 }
 
+/// What was wrong: passwords, or codes of a second factor.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum SignInBlockKind {
+    Password,
+    SecondFactor,
+}
+
+impl From<SignInBlockKind> for BlockKind {
+    fn from(kind: SignInBlockKind) -> Self {
+        match kind {
+            SignInBlockKind::Password => Self::Password,
+            SignInBlockKind::SecondFactor => Self::SecondFactor,
+        }
+    }
+}
+
 /// A counter of failed sign-ins.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SignInBlock {
+    /// The member.
+    #[schema(format = Uuid)]
+    user_id: String,
+    kind: SignInBlockKind,
     /// The member's address.
     email: String,
     /// The network the attempts came from, or its keyed hash; absent: all networks together.
@@ -508,6 +530,11 @@ async fn list_sign_in_blocks(
 ) -> Result<Json<SignInBlocks>, HttpProblem> {
     let counters = app.identity.sign_in_blocks(&caller).await?;
     let blocks = counters.into_iter().map(|counter| SignInBlock {
+        user_id: counter.user.to_string(),
+        kind: match counter.kind {
+            BlockKind::Password => SignInBlockKind::Password,
+            BlockKind::SecondFactor => SignInBlockKind::SecondFactor,
+        },
         email: counter.email,
         network: counter.network,
         failures: counter.failures,

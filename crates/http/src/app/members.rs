@@ -11,6 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::audit::SignInBlockKind;
 use crate::body::Body;
 use crate::caller;
 use crate::problem::HttpProblem;
@@ -145,6 +146,16 @@ struct AccountLookUp {
     member: bool,
 }
 
+/// Which failures are forgotten.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ClearQuery {
+    /// Absent: passwords.
+    #[param(inline)]
+    kind: Option<SignInBlockKind>,
+}
+
 /// What changes; absent fields stay.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -167,6 +178,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(look_up))
         .routes(routes!(update, remove))
         .routes(routes!(transfer_ownership))
+        .routes(routes!(clear_sign_in_blocks))
 }
 
 fn target(id: &str) -> Result<UserId, Problem> {
@@ -256,5 +268,21 @@ async fn transfer_ownership(
 ) -> Result<StatusCode, HttpProblem> {
     caller.require(Capability::OrganizationOwn)?;
     app.identity.transfer_ownership(&caller, target(&user)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Forgets a member's failed sign-ins, so that a block of theirs ends now. Not one's own, and not those of somebody who
+/// belongs to another organization too.
+#[utoipa::path(delete, path = "/api/app/members/{userId}/sign-in-blocks", tag = "members", params(("userId" = String, Path), ("orgId" = Option<String>, Query), ClearQuery), responses((status = 204)), operation_id = "clear_sign_in_blocks")]
+async fn clear_sign_in_blocks(
+    State(app): State<App>,
+    caller::Member(caller): caller::Member,
+    Path(user): Path<String>,
+    query: Result<Query<ClearQuery>, HttpProblem>,
+) -> Result<StatusCode, HttpProblem> {
+    caller.require(Capability::MembersManage)?;
+    let Query(query) = query?;
+    let kind = query.kind.unwrap_or(SignInBlockKind::Password);
+    app.identity.clear_sign_in_blocks(&caller, target(&user)?, kind.into()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tale_governance::audit::verify;
+use tale_identity::Role;
 
 use crate::stage::{PASSWORD, Stage};
 
@@ -93,4 +94,35 @@ async fn failed_sign_ins_of_members_are_told_and_of_nobody_else() {
     let activity = stage.get("audit/activity?days=7").await.expect(200);
     assert_eq!(activity["failure"], 6);
     assert_eq!(stage.get("audit/activity?days=8").await.status, 400);
+}
+
+#[tokio::test]
+async fn an_admin_ends_a_members_block_and_nobody_ends_their_own() {
+    let mut stage = Stage::new().await;
+    let mut ben = stage.member(Role::Admin).await;
+    let log_in = async |stage: &Stage, password: &str| {
+        let form = json!({ "email": "admin@acme.test", "password": password });
+        stage.world.browser().post("/api/auth/sign-in/email", form).await.status.as_u16()
+    };
+    for _ in 0..5 {
+        assert_eq!(log_in(&stage, "Wrong-Kettle-42").await, 401);
+    }
+    assert_eq!(log_in(&stage, PASSWORD).await, 429);
+    let blocks = stage.get("audit/sign-in-blocks").await.expect(200)["blocks"].take();
+    assert_eq!((&blocks[0]["email"], &blocks[0]["kind"]), (&json!("admin@acme.test"), &json!("password")));
+    let id = blocks[0]["userId"].as_str().unwrap().to_owned();
+    let door = stage.app(&format!("members/{id}/sign-in-blocks?kind=password"));
+    assert_eq!(ben.delete(&door).await.refusal(), (403, "FORBIDDEN".into()));
+    let other = stage.app(&format!("members/{id}/sign-in-blocks?kind=secondFactor"));
+    stage.owner.delete(&other).await.expect(204);
+    assert_eq!(log_in(&stage, PASSWORD).await, 429, "another kind");
+    let nonsense = stage.app(&format!("members/{id}/sign-in-blocks?kind=x"));
+    assert_eq!(stage.owner.delete(&nonsense).await.status, 400);
+    for _ in 0..2 {
+        stage.owner.delete(&door).await.expect(204);
+    }
+    assert_eq!(log_in(&stage, PASSWORD).await, 200);
+    assert_eq!(stage.get("audit/sign-in-blocks").await.expect(200)["blocks"], json!([]));
+    let entries = stage.get("audit?category=security").await.expect(200);
+    assert_eq!(actions(&entries).iter().filter(|action| **action == "auth.block_cleared").count(), 1);
 }

@@ -118,7 +118,7 @@ impl Identity {
     }
 
     /// The counter of wrong codes of a person: one of its own, beside that of wrong passwords (LCK-5).
-    fn code_counter(&self, user: UserId) -> [u8; 32] {
+    pub(crate) fn code_counter(&self, user: UserId) -> [u8; 32] {
         self.attempt_key(&format!("second factor of {user}"))
     }
 }

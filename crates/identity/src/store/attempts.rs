@@ -108,6 +108,22 @@ pub(crate) async fn clear(conn: &mut PgConnection, key: &[u8; 32], network: &str
     .map(drop)
 }
 
+/// Forgets every failure of an address. Returns the most that one of its counters had.
+pub(crate) async fn forget(conn: &mut PgConnection, key: &[u8; 32]) -> Result<i32, sqlx::Error> {
+    sqlx::query_scalar(
+        "WITH held AS MATERIALIZED (
+             SELECT network, failures FROM app.login_attempts WHERE key_hash = $1 ORDER BY network = '*' FOR UPDATE
+         ),
+         gone AS (
+             DELETE FROM app.login_attempts a USING held WHERE a.key_hash = $1 AND a.network = held.network
+         )
+         SELECT COALESCE(max(failures), 0) FROM held",
+    )
+    .bind(key.as_slice())
+    .fetch_one(conn)
+    .await
+}
+
 /// Removes counters untouched since `before`. Returns how many.
 pub(crate) async fn sweep(conn: &mut PgConnection, before: DateTime<Utc>) -> Result<u64, sqlx::Error> {
     let done = sqlx::query("DELETE FROM app.login_attempts WHERE last_at < $1").bind(before).execute(conn).await?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tale_core::crypto::FieldCipher;
 use tale_core::{Clock, Code};
 use tale_identity::factors::{TotpSetup, rotation};
+use tale_identity::sign_in_blocks::BlockKind;
 use tale_identity::{IdentityConfig, Role};
 
 use crate::authenticator::totp;
@@ -322,4 +323,57 @@ async fn factors_are_reset_by_those_above_and_all_or_nothing() {
     assert_eq!(world.audited(owner.org, "2fa_reset_by_admin").await, 1);
     assert_eq!(code(identity.reset_member_totp(&admin.caller, editor.id).await), Code::TotpNotEnabled);
     world.sign_in("e@acme.test", PASSWORD).await.unwrap();
+}
+
+#[tokio::test]
+async fn wrong_codes_are_listed_beside_wrong_passwords_and_cleared_alone() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let member = world.member(&owner, "m@acme.test", Role::Admin).await;
+    let identity = &world.identity;
+    let (app, _) = world.app_of(&member).await;
+    let waiting = world.half("m@acme.test").await;
+    for _ in 0..5 {
+        let guess = identity.finish_with_totp(&waiting, "guess", &device("198.51.100.7")).await;
+        assert_eq!(code(guess), Code::TwoFactorCodeInvalid);
+    }
+    let right = async || identity.finish_with_totp(&waiting, &world.totp(&app, 0), &device("198.51.100.7")).await;
+    assert_eq!(code(right().await), Code::SignInLocked);
+    assert_eq!(code(world.sign_in("m@acme.test", "Wrong-Kettle-42").await), Code::InvalidCredentials);
+    let listed = async || {
+        let all = identity.sign_in_blocks(&owner.caller).await.unwrap();
+        let mut all: Vec<_> = all
+            .into_iter()
+            .map(|block| (block.user == member.id, block.kind.text(), block.network.is_some(), block.failures))
+            .collect();
+        all.sort_unstable();
+        all
+    };
+    let passwords = [(true, "password", false, 1), (true, "password", true, 1)];
+    let codes = [(true, "secondFactor", false, 5), (true, "secondFactor", true, 5)];
+    assert_eq!(listed().await, [passwords, codes].concat());
+
+    let clear = async |by: &Person, kind| identity.clear_sign_in_blocks(&by.caller, member.id, kind).await;
+    assert_eq!(code(clear(&member, BlockKind::SecondFactor).await), Code::Forbidden, "oneself");
+    let editor = world.member(&owner, "e@acme.test", Role::Editor).await;
+    assert_eq!(code(clear(&editor, BlockKind::SecondFactor).await), Code::OrgForbidden);
+    let of_owner = identity.clear_sign_in_blocks(&member.caller, owner.id, BlockKind::Password).await;
+    assert_eq!(code(of_owner), Code::Forbidden);
+    let eve = world.stranger("eve@other.test", "Other").await;
+    assert_eq!(code(clear(&eve, BlockKind::Password).await), Code::MemberNotFound);
+    clear(&owner, BlockKind::SecondFactor).await.unwrap();
+    assert_eq!(listed().await, passwords);
+    right().await.unwrap();
+    assert_eq!(world.audited(owner.org, "auth.block_cleared").await, 1);
+
+    let join = tale_identity::members::NewMember {
+        email: "m@acme.test".into(),
+        name: None,
+        role: Role::Member,
+        password: None,
+        must_change_password: false,
+    };
+    identity.add_member(&eve.caller, &join).await.unwrap();
+    assert_eq!(code(clear(&owner, BlockKind::Password).await), Code::MemberAccountShared);
+    assert_eq!(listed().await, passwords);
 }

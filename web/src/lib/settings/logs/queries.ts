@@ -3,11 +3,13 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/svelte-query';
 import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import type { components } from '#lib/api/schema.ts';
+import { queryClient } from '#lib/api/query-client.ts';
 import { base } from '#lib/shell/paths.ts';
 
 export type AuditEntry = components['schemas']['AuditLogEntry'];
 type AuditPage = components['schemas']['AuditPage'];
 export type AuditBreak = components['schemas']['AuditBreak'];
+export type SignInBlock = components['schemas']['SignInBlock'];
 export type AuditVerification = components['schemas']['AuditVerification'];
 
 /** Which entries a tab shows. */
@@ -48,6 +50,13 @@ export const blocksQuery = (orgId: string) =>
 		queryKey: keys.org(orgId, 'audit', 'blocks'),
 		queryFn: ({ signal }) => send(api.GET('/api/app/audit/sign-in-blocks', { params: { query: { orgId } }, signal }))
 	});
+
+/** Forgets the failures of a member of one kind, in every network. */
+export async function clearBlocks(orgId: string, { userId, kind }: SignInBlock): Promise<void> {
+	const params = { path: { userId }, query: { orgId, kind } };
+	await send(api.DELETE('/api/app/members/{userId}/sign-in-blocks', { params }));
+	await queryClient.invalidateQueries({ queryKey: blocksQuery(orgId).queryKey });
+}
 
 export const activityQuery = (orgId: string, days: number) =>
 	queryOptions({
