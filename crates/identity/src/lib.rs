@@ -14,6 +14,7 @@ pub mod factors;
 pub mod fields;
 pub mod frames;
 pub mod keys;
+pub mod known_device;
 pub mod lockout;
 pub mod members;
 pub mod network;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use sqlx::{PgPool, PgTransaction};
 use tale_core::clock::SharedClock;
 use tale_core::crypto::{CryptoError, FieldCipher, hex_of, hmac_sha256, random_hex, random_token, sha256};
@@ -69,6 +69,8 @@ pub struct Device {
     pub local: bool,
     /// The way of the request, when it came through a proxy.
     pub hops: Option<Hops>,
+    /// What its cookie of an earlier sign-in says, see [`crate::known_device`].
+    pub mark: Option<SecretString>,
 }
 
 impl Device {
@@ -78,13 +80,19 @@ impl Device {
         let user_agent = user_agent
             .map(|text| text.chars().filter(|c| !c.is_control()).take(400).collect::<String>())
             .filter(|text| !text.trim().is_empty());
-        Self { client, user_agent, local: client.is_loopback(), hops: None }
+        Self { client, user_agent, local: client.is_loopback(), hops: None, mark: None }
     }
 
     /// The same with the way of the request, which organizations may read otherwise than the deployment does (LCK-7).
     #[must_use]
     pub fn by(self, hops: Option<Hops>) -> Self {
         Self { hops, ..self }
+    }
+
+    /// The same with the cookie of an earlier sign-in.
+    #[must_use]
+    pub fn bearing(self, mark: Option<&str>) -> Self {
+        Self { mark: mark.map(SecretString::from), ..self }
     }
 
     /// Marks a request that comes from this machine but not from a page of this machine, such as

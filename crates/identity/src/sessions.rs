@@ -43,6 +43,8 @@ pub struct SignedIn {
     pub email: String,
     /// The organization to land in, when there is one.
     pub active_org: Option<OrgId>,
+    /// What makes this device known, see [`crate::known_device`].
+    pub mark: Option<String>,
 }
 
 impl std::fmt::Debug for SignedIn {
@@ -380,7 +382,7 @@ impl Identity {
     ) -> Result<SignedIn, Problem> {
         let token = random_token(32);
         let now = self.now();
-        store::sessions::insert(
+        let password_set = store::sessions::insert(
             conn,
             &store::sessions::NewSession {
                 id: SessionId::new(),
@@ -397,6 +399,7 @@ impl Identity {
         .await?;
         self.see_device(conn, person.id, device).await?;
         Ok(SignedIn {
+            mark: self.mark_for(person.id, password_set, method, device),
             token,
             persistent,
             user: person.id,

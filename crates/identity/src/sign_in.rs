@@ -68,7 +68,7 @@ impl Identity {
             (account, &self.placed(&mut conn, &email, device).await?)
         };
         let stored = account.as_ref().and_then(|account| account.password_hash.as_deref());
-        let (attempt, verdict) = self.attempt(place, &email, &credentials.password, stored, device).await?;
+        let (attempt, verdict) = self.attempt(place, &email, &credentials.password, account.as_ref(), device).await?;
         let (Some(account), Verdict::Right { rehash }) = (&account, verdict) else {
             self.note_failure(account.as_ref().map(|account| account.id), &email, device, &attempt).await?;
             return Err(wrong());
@@ -98,11 +98,12 @@ impl Identity {
         place: InLine,
         email: &str,
         password: &str,
-        stored: Option<&str>,
+        account: Option<&AccountRow>,
         device: &Device,
     ) -> Result<(Attempt, Verdict), Problem> {
         let key = self.attempt_key(email);
-        let network = self.pseudonym(&device.client.network());
+        let network = self.counted_under(account, device);
+        let stored = account.and_then(|account| account.password_hash.as_deref());
         let policy = {
             let mut conn = self.0.db.acquire().await?;
             let now = self.now();
@@ -120,13 +121,14 @@ impl Identity {
         Ok((Attempt { key, network, blocks }, verdict))
     }
 
-    /// Charges both counters; returns whether this failure starts a block.
+    /// Charges the counters of `network`; returns whether this failure starts a block.
     pub(crate) async fn charge(&self, policy: &LoginPolicy, key: &[u8; 32], network: &str) -> Result<bool, Problem> {
         let now = self.now();
         let mut tx = self.begin().await?;
         let mut blocks = false;
-        for (network, policy) in [(network, policy.clone()), (EVERYWHERE, policy.account_wide())] {
-            match store::attempts::charge(&mut tx, key, network, &policy, now).await? {
+        for network in store::attempts::counters(network) {
+            let policy = if network == EVERYWHERE { &policy.account_wide() } else { policy };
+            match store::attempts::charge(&mut tx, key, network, policy, now).await? {
                 Charge::Refused { wait } => return Err(locked(wait)), // rolls the first charge back
                 Charge::Admitted { blocked } => blocks |= blocked.is_some(),
             }
@@ -148,7 +150,7 @@ impl Identity {
     ) -> Result<Attempt, Problem> {
         let place = self.0.hasher.line_up()?;
         let (attempt, verdict) =
-            self.attempt(place, &account.email, password, account.password_hash.as_deref(), device).await?;
+            self.attempt(place, &account.email, password, Some(account), device).await?;
         if verdict == Verdict::Wrong {
             self.note_failure(Some(account.id), &account.email, device, &attempt).await?;
             return Err(wrong_current());

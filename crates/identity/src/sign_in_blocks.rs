@@ -11,7 +11,7 @@ use crate::members::not_a_member;
 use crate::permissions::{Capability, Role};
 use crate::service::Identity;
 use crate::store;
-use crate::store::attempts::EVERYWHERE;
+use crate::store::attempts::{DEVICE, EVERYWHERE};
 use crate::trail::{self, Change};
 
 /// Most counters that are listed.
@@ -49,8 +49,10 @@ pub struct SignInBlock {
     pub email: String,
     /// What was wrong.
     pub kind: BlockKind,
-    /// The network the attempts came from, or its keyed hash; none: all networks together.
+    /// The network the attempts came from, or its keyed hash; none: all networks together, or a known device.
     pub network: Option<String>,
+    /// Whether the attempts came from a device that the person signed in on before.
+    pub known_device: bool,
     /// Failures since the last success.
     pub failures: u32,
     /// Until when attempts are refused.
@@ -91,7 +93,8 @@ impl Identity {
                 user: member.user_id,
                 email: member.email.clone(),
                 kind: *kind,
-                network: (network != EVERYWHERE).then_some(network),
+                known_device: network.starts_with(DEVICE),
+                network: (network != EVERYWHERE && !network.starts_with(DEVICE)).then_some(network),
                 failures: failures.unsigned_abs(),
                 blocked_until: blocked_until.filter(|until| *until > now),
                 last_at,

@@ -502,10 +502,12 @@ struct SignInBlock {
     kind: SignInBlockKind,
     /// The member's address.
     email: String,
-    /// The network the attempts came from, or its keyed hash; absent: all networks together.
+    /// The network the attempts came from, or its keyed hash; absent: all networks together, or a known device.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     network: Option<String>,
+    /// Whether the attempts came from a device that the member signed in on before.
+    known_device: bool,
     /// Failures since the last success.
     failures: u32,
     /// Until when attempts are refused, in milliseconds since 1970; absent when they are not.
@@ -537,6 +539,7 @@ async fn list_sign_in_blocks(
         },
         email: counter.email,
         network: counter.network,
+        known_device: counter.known_device,
         failures: counter.failures,
         blocked_until: counter.blocked_until.map(|until| until.timestamp_millis()),
         last_at: counter.last_at.timestamp_millis(),

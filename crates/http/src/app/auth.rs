@@ -3,13 +3,14 @@
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use serde::{Deserialize, Serialize};
 use tale_core::Problem;
 use tale_env::SiteSettings;
 use tale_identity::Device;
 use tale_identity::accounts::{Setup, SignUp};
+use tale_identity::known_device::KNOWN_FOR;
 use tale_identity::sessions::SignedIn;
 use tale_identity::sign_in::{Credentials, Entry};
 use url::Url;
@@ -20,8 +21,10 @@ use utoipa_axum::routes;
 use super::organizations::OrganizationSummary;
 use super::second_factor::waiting_cookie;
 use crate::body::Body;
-use crate::caller::{BeforeRelease, check_origin, client_address, hops, session_cookie_name};
-use crate::origin::RequestOrigin;
+use crate::caller::{
+    BeforeRelease, check_origin, client_address, cookie_name, hops, session_cookie_name, session_token,
+};
+use crate::origin::{RequestOrigin, request_origin};
 use crate::problem::HttpProblem;
 use crate::session_copy;
 use crate::state::App;
@@ -29,6 +32,9 @@ use crate::state::App;
 /// How long a browser keeps the cookie of a person who wants to be remembered, in seconds: the
 /// longest that browsers accept. The server decides how long the session lives.
 const COOKIE_SECONDS: u64 = 400 * 24 * 3600;
+
+/// The cookie that makes a device known to whom signed in on it.
+const DEVICE_COOKIE: &str = "tale_device";
 
 /// A person, as far as their own browser needs it.
 #[derive(Serialize, ToSchema)]
@@ -148,7 +154,9 @@ impl FromRequestParts<App> for Visitor {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
         check_origin(&app.site, parts)?;
         let user_agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
-        let device = Device::new(client_address(parts), user_agent).by(hops(parts));
+        let origin = request_origin(&app.site, &parts.headers, &parts.extensions);
+        let mark = session_token(&parts.headers, &cookie_name(&app.site, origin, DEVICE_COOKIE));
+        let device = Device::new(client_address(parts), user_agent).by(hops(parts)).bearing(mark);
         Ok(Self(if from_this_machine(parts) { device } else { device.not_local() }))
     }
 }
@@ -195,7 +203,7 @@ async fn setup(
     };
     let (signed_in, organization) = app.identity.setup(&setup, &device).await?;
     let done = SetupDone { user: SessionUser::from(&signed_in), organization: organization.into() };
-    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &origin.0, &signed_in)?)]), Json(done)))
+    Ok((AppendHeaders(entry_cookies(&app, &origin.0, &signed_in)?), Json(done)))
 }
 
 /// Makes an account without organization: the first one, or any while sign-up is open.
@@ -210,7 +218,7 @@ async fn sign_up(
     let sign_up = SignUp { name: form.name, email: form.email, password: form.password, setup_token: form.setup_token };
     let signed_in = app.identity.sign_up(&sign_up, &device).await?;
     let done = SignedUp { user: SessionUser::from(&signed_in) };
-    Ok((AppendHeaders([(header::SET_COOKIE, session_cookie(&app, &origin.0, &signed_in)?)]), Json(done)))
+    Ok((AppendHeaders(entry_cookies(&app, &origin.0, &signed_in)?), Json(done)))
 }
 
 /// Signs a person in with a password, or asks for their second factor.
@@ -224,17 +232,17 @@ async fn sign_in(
     let form = body.read()?;
     let credentials =
         Credentials { email: form.email, password: form.password, remember: form.remember_me.unwrap_or(true) };
-    let (cookie, answer) = match app.identity.sign_in(&credentials, &device).await? {
+    let (cookies, answer) = match app.identity.sign_in(&credentials, &device).await? {
         Entry::SignedIn(signed_in) => {
             let done = SignInAnswer::Done(SignInDone::of(&app, &signed_in));
-            (session_cookie(&app, &origin.0, &signed_in)?, done)
+            (entry_cookies(&app, &origin.0, &signed_in)?, done)
         }
         Entry::SecondFactor(waiting) => {
             let asked = SignInAnswer::SecondFactor(SecondFactorAsked { two_factor_redirect: true });
-            (waiting_cookie(&app, &origin.0, &waiting)?, asked)
+            (vec![(header::SET_COOKIE, waiting_cookie(&app, &origin.0, &waiting)?)], asked)
         }
     };
-    Ok((AppendHeaders([(header::SET_COOKIE, cookie)]), Json(answer)))
+    Ok((AppendHeaders(cookies), Json(answer)))
 }
 
 /// Ends the session.
@@ -251,6 +259,21 @@ async fn sign_out(
 
 pub(crate) fn session_cookie(app: &App, origin: &Url, signed_in: &SignedIn) -> Result<HeaderValue, Problem> {
     cookie(app, origin, &signed_in.token, signed_in.persistent.then_some(COOKIE_SECONDS))
+}
+
+/// The cookies of somebody who just signed in: the session, and what makes the device known.
+pub(crate) fn entry_cookies(
+    app: &App,
+    origin: &Url,
+    signed_in: &SignedIn,
+) -> Result<Vec<(HeaderName, HeaderValue)>, Problem> {
+    let mut cookies = vec![(header::SET_COOKIE, session_cookie(app, origin, signed_in)?)];
+    if let Some(mark) = &signed_in.mark {
+        let name = cookie_name(&app.site, origin, DEVICE_COOKIE);
+        let cookie = cookie_of(&app.site, origin, &name, mark, Some(KNOWN_FOR.as_secs()))?;
+        cookies.push((header::SET_COOKIE, cookie));
+    }
+    Ok(cookies)
 }
 
 /// The `Set-Cookie` value of the session for the origin the browser is on; without an age the cookie

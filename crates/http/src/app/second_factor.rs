@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderValue, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::auth::{SignInDone, Visitor, cookie_of, session_cookie};
+use super::auth::{SignInDone, Visitor, cookie_of, entry_cookies};
 use crate::body::Body;
 use crate::caller::{cookie_name, session_token};
 use crate::origin::{RequestOrigin, request_origin};
@@ -53,8 +53,8 @@ pub(crate) fn waiting_cookie(app: &App, origin: &Url, waiting: &Waiting) -> Resu
 /// Answers a finished sign-in: its session begins, and nothing waits any more.
 fn finished(app: &App, origin: &Url, signed_in: &SignedIn) -> Result<impl IntoResponse + use<>, Problem> {
     let over = cookie_of(&app.site, origin, &cookie_name(&app.site, origin, WAITING_COOKIE), "", Some(0))?;
-    let cookies: [(HeaderName, HeaderValue); 2] =
-        [(header::SET_COOKIE, session_cookie(app, origin, signed_in)?), (header::SET_COOKIE, over)];
+    let mut cookies = entry_cookies(app, origin, signed_in)?;
+    cookies.push((header::SET_COOKIE, over));
     Ok((AppendHeaders(cookies), Json(SignInDone::of(app, signed_in))))
 }
 

@@ -155,8 +155,8 @@ impl Client {
                     self.cookie = value.map(|value| (name.to_owned(), value));
                 }
                 "tale_session_copy" => self.copy = value,
-                // Tests of sign-ins elsewhere send it themselves.
-                "tale_sso" => {}
+                // Tests of sign-ins elsewhere, and of known devices, send them themselves.
+                "tale_sso" | "tale_device" | "__Host-tale_device" | "__Secure-tale_device" => {}
                 other => panic!("an unknown cookie {other}"),
             }
         }

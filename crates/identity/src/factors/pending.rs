@@ -172,12 +172,11 @@ impl Identity {
 
     /// Counts an attempt at a code, as failed until it is right.
     pub(super) async fn charge_code(&self, user: UserId, device: &Device) -> Result<Attempt, Problem> {
-        let network = self.pseudonym(&device.client.network());
         let key = self.code_counter(user);
-        let policy = {
+        let (network, policy) = {
             let mut conn = self.0.db.acquire().await?;
             let account = super::account_of(&mut conn, user).await?;
-            self.login_rules(&mut conn, &account.email).await?
+            (self.counted_under(Some(&account), device), self.login_rules(&mut conn, &account.email).await?)
         };
         // A password may be guessed at without end where an organization wants that; six digits may not.
         let open = policy.max_attempts == u32::MAX;

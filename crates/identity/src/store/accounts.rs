@@ -34,6 +34,7 @@ pub(crate) struct AccountRow {
     pub(crate) name: String,
     pub(crate) email: String,
     pub(crate) password_hash: Option<String>,
+    pub(crate) password_changed_at: Option<DateTime<Utc>>,
     pub(crate) last_org_id: Option<OrgId>,
 }
 
@@ -77,14 +78,14 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewAccount<'_>) -> Res
 }
 
 pub(crate) async fn by_email(conn: &mut PgConnection, email: &str) -> Result<Option<AccountRow>, sqlx::Error> {
-    sqlx::query_as("SELECT id, name, email, password_hash, last_org_id FROM app.users WHERE email = $1")
+    sqlx::query_as("SELECT id, name, email, password_hash, password_changed_at, last_org_id FROM app.users WHERE email = $1")
         .bind(email)
         .fetch_optional(conn)
         .await
 }
 
 pub(crate) async fn by_id(conn: &mut PgConnection, id: UserId) -> Result<Option<AccountRow>, sqlx::Error> {
-    sqlx::query_as("SELECT id, name, email, password_hash, last_org_id FROM app.users WHERE id = $1")
+    sqlx::query_as("SELECT id, name, email, password_hash, password_changed_at, last_org_id FROM app.users WHERE id = $1")
         .bind(id)
         .fetch_optional(conn)
         .await

@@ -11,7 +11,16 @@ use crate::lockout::{Charge, LoginPolicy, remaining};
 /// The network of the counter over all networks.
 pub(crate) const EVERYWHERE: &str = "*";
 
-/// Until when the address is blocked for this network, whichever of its two counters says so.
+/// How the name of a known device begins, which stands in the place of a network and counts alone.
+pub(crate) const DEVICE: &str = "device ";
+
+/// The counters of an attempt from `network`, in the order in which they are locked: its own, and that of all networks
+/// together, which does not stop a known device.
+pub(crate) fn counters(network: &str) -> Vec<&str> {
+    if network.starts_with(DEVICE) { vec![network] } else { vec![network, EVERYWHERE] }
+}
+
+/// Until when the address is blocked for this network, whichever of its counters says so.
 pub(crate) async fn blocked_until(
     conn: &mut PgConnection,
     key: &[u8; 32],
@@ -21,10 +30,10 @@ pub(crate) async fn blocked_until(
     sqlx::query_scalar(
         "SELECT max(blocked_until)
            FROM app.login_attempts
-          WHERE key_hash = $1 AND network IN ($2, '*') AND blocked_until > $3",
+          WHERE key_hash = $1 AND network = ANY ($2) AND blocked_until > $3",
     )
     .bind(key.as_slice())
-    .bind(network)
+    .bind(counters(network))
     .bind(now)
     .fetch_one(conn)
     .await

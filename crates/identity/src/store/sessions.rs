@@ -72,11 +72,16 @@ pub(crate) struct ListedRow {
     pub(crate) last_used_at: DateTime<Utc>,
 }
 
-pub(crate) async fn insert(conn: &mut PgConnection, new: &NewSession<'_>) -> Result<(), sqlx::Error> {
-    sqlx::query(
+/// Adds a session. Returns when its person's password was set.
+pub(crate) async fn insert(
+    conn: &mut PgConnection,
+    new: &NewSession<'_>,
+) -> Result<Option<DateTime<Utc>>, sqlx::Error> {
+    sqlx::query_scalar(
         "INSERT INTO app.sessions
              (id, token_hash, user_id, active_org_id, method, user_agent, network, created_at, last_used_at, renewed_at, expires_at)
-         VALUES ($1, $2, $3, $4, $9, $5, $6, $7, $7, $7, $8)",
+         VALUES ($1, $2, $3, $4, $9, $5, $6, $7, $7, $7, $8)
+         RETURNING (SELECT u.password_changed_at FROM app.users u WHERE u.id = $3)",
     )
     .bind(new.id)
     .bind(new.token_hash.as_slice())
@@ -87,9 +92,8 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewSession<'_>) -> Res
     .bind(new.at)
     .bind(new.expires_at)
     .bind(new.method)
-    .execute(conn)
+    .fetch_one(conn)
     .await
-    .map(drop)
 }
 
 /// The session of a token, by the unique index over its hash.

@@ -6,6 +6,7 @@ mod authenticator;
 mod factors;
 mod forced_change;
 mod keys;
+mod known_device;
 mod members;
 mod notices;
 mod oauth2;

@@ -63,7 +63,7 @@ pub fn rule(claim: &str, value: &str, role: Role) -> Rule {
 }
 
 impl Sso {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
