@@ -8,6 +8,7 @@ use serde_json::Value;
 use tale_core::ids::ApiKeyId;
 use tale_governance::policies::{Document, Key, ModelRules, Readers};
 use tale_identity::Capability;
+use tale_identity::api_keys::KeyStatus;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -143,16 +144,58 @@ struct ApiKeyName {
     holder: String,
 }
 
-/// The keys that work in the organization.
+/// What became of a key: its time is over, its holder's seat is disabled, it was revoked, its holder left, nothing is
+/// stored of it any more, or it was never known here.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+enum ApiKeyStatus {
+    Expired,
+    Disabled,
+    Revoked,
+    FormerMember,
+    Unavailable,
+    Unknown,
+}
+
+impl From<KeyStatus> for ApiKeyStatus {
+    fn from(status: KeyStatus) -> Self {
+        match status {
+            KeyStatus::Expired => Self::Expired,
+            KeyStatus::Disabled => Self::Disabled,
+            KeyStatus::Revoked => Self::Revoked,
+            KeyStatus::FormerMember => Self::FormerMember,
+            KeyStatus::Unavailable => Self::Unavailable,
+            KeyStatus::Unknown => Self::Unknown,
+        }
+    }
+}
+
+/// A key that a rule names and that does not work.
+#[derive(Serialize, ToSchema)]
+struct GoneApiKey {
+    id: ApiKeyId,
+    /// Absent when it is not known any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    name: Option<String>,
+    status: ApiKeyStatus,
+}
+
+/// The keys that work in the organization, and those that its rules name beside them.
 #[derive(Serialize, ToSchema)]
 struct ApiKeyNames {
     keys: Vec<ApiKeyName>,
+    /// Named by rules, and without effect.
+    gone: Vec<GoneApiKey>,
 }
 
-/// The API keys that rules can name: those that work in the organization, 1,000 at most.
+/// The API keys that rules can name: those that work in the organization, 1,000 at most; and those that rules name
+/// although they do not.
 #[utoipa::path(get, path = "/api/app/governance/api-keys", tag = "app: governance", params(("orgId" = Option<String>, Query)), responses((status = 200, body = ApiKeyNames)))]
 async fn list_key_names(State(app): State<App>, Member(caller): Member) -> Result<Json<ApiKeyNames>, HttpProblem> {
     let keys = app.identity.working_keys(&caller).await?;
     let named = keys.into_iter().map(|key| ApiKeyName { id: key.id, name: key.name, holder: key.holder });
-    Ok(Json(ApiKeyNames { keys: named.collect() }))
+    let gone = app.identity.gone_keys(&caller).await?;
+    let gone = gone.into_iter().map(|key| GoneApiKey { id: key.id, name: key.name, status: key.status.into() });
+    Ok(Json(ApiKeyNames { keys: named.collect(), gone: gone.collect() }))
 }

@@ -1,6 +1,7 @@
 //! API keys: made, replaced and revoked in the app (KEY-1…18), of a person, for a member, of a team or of the
 //! organization. [`resolve`] turns one into a caller.
 
+mod named;
 mod resolve;
 
 use chrono::{DateTime, Days, Utc};
@@ -10,6 +11,7 @@ use tale_core::{Actor, Code, Problem};
 use tale_db::hints::Topic;
 use tale_notices::Kind;
 
+pub use named::{GoneKey, KeyName, KeyStatus};
 pub use resolve::{KeyHolder, Me, MePerson};
 
 use crate::caller::{Caller, Via};
@@ -29,8 +31,6 @@ const MAX_DAYS: i64 = 366;
 const MAX_DAYS_AHEAD: u64 = 367;
 /// Longest time that a key works beside its successor, in hours: a week.
 const MAX_OVERLAP_HOURS: i64 = 7 * 24;
-/// Keys that are listed for rules.
-const MAX_NAMED: i64 = 1_000;
 /// Most keys that are not revoked: of a person, and of an organization.
 pub const MAX_KEYS: i64 = 200;
 
@@ -130,17 +130,6 @@ impl BelongsTo {
             Self::Team(_, role) | Self::Organization(role) => Some(role),
         }
     }
-}
-
-/// A key that rules can name, and whose it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyName {
-    /// The key.
-    pub id: ApiKeyId,
-    /// Its name.
-    pub name: String,
-    /// The name of the member, the team or the organization.
-    pub holder: String,
 }
 
 /// A key just made, with the secret that is shown once.
@@ -371,17 +360,6 @@ impl Identity {
             trail::record(conn, self.now(), org, actor, &change).await?;
         }
         if ended.is_empty() { Ok(()) } else { trail::hint(conn, org, Topic::ApiKeys, None).await }
-    }
-
-    /// The keys that work in the caller's organization, by holder and name (POL-11, KEY-3).
-    ///
-    /// # Errors
-    /// `ORG_FORBIDDEN` without the right to write policies.
-    pub async fn working_keys(&self, caller: &Caller) -> Result<Vec<KeyName>, Problem> {
-        caller.require(Capability::GovernanceManage)?;
-        let mut conn = self.0.db.acquire().await?;
-        let rows = store::keys::working_in(&mut conn, caller.org, MAX_NAMED).await?;
-        Ok(rows.into_iter().map(|row| KeyName { id: row.id, name: row.name, holder: row.holder }).collect())
     }
 
     /// The keys that are not revoked, newest first: the caller's own, those made for them here and, for owners and

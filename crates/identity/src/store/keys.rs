@@ -335,7 +335,12 @@ pub(crate) struct NamedKey {
 }
 
 /// The keys that work in an organization now, by holder and name; at most `limit`.
-pub(crate) async fn working_in(conn: &mut PgConnection, org: OrgId, limit: i64) -> Result<Vec<NamedKey>, sqlx::Error> {
+pub(crate) async fn working_in(
+    conn: &mut PgConnection,
+    org: OrgId,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<NamedKey>, sqlx::Error> {
     sqlx::query_as(
         "SELECT id, name, holder
            FROM (SELECT k.id, k.name, u.name AS holder
@@ -343,16 +348,72 @@ pub(crate) async fn working_in(conn: &mut PgConnection, org: OrgId, limit: i64) 
                    JOIN app.users u ON u.id = m.user_id
                    JOIN app.api_keys k ON k.user_id = m.user_id AND (k.org_id IS NULL OR k.org_id = m.org_id)
                   WHERE m.org_id = $1 AND m.role <> 'disabled' AND k.revoked_at IS NULL
+                    AND (k.expires_at IS NULL OR k.expires_at > $3)
                   UNION ALL
                  SELECT k.id, k.name, coalesce(t.name, o.name)
                    FROM app.api_keys k
                    JOIN app.organizations o ON o.id = k.org_id
                    LEFT JOIN app.teams t ON t.org_id = k.org_id AND t.id = k.team_id
-                  WHERE k.org_id = $1 AND k.user_id IS NULL AND k.revoked_at IS NULL) named
+                  WHERE k.org_id = $1 AND k.user_id IS NULL AND k.revoked_at IS NULL
+                    AND (k.expires_at IS NULL OR k.expires_at > $3)) named
           ORDER BY lower(holder), lower(name), id
           LIMIT $2",
     )
     .bind(org)
+    .bind(limit)
+    .bind(now)
+    .fetch_all(conn)
+    .await
+}
+
+/// The keys that rules of an organization name and that do not work there, with the name and what became of them. What
+/// belongs to another organization is unknown here: a key counts as known when it is the organization's own or a member's,
+/// or when the organization's log names it, which is read (by category) for those that are neither.
+pub(crate) async fn gone_in(
+    conn: &mut PgConnection,
+    org: OrgId,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<(ApiKeyId, Option<String>, String)>, sqlx::Error> {
+    sqlx::query_as(
+        "WITH named AS (
+             SELECT DISTINCT t.target::uuid AS id
+               FROM app.policies p
+              CROSS JOIN LATERAL jsonb_array_elements(
+                        CASE jsonb_typeof(p.value -> 'rules') WHEN 'array' THEN p.value -> 'rules' ELSE '[]' END) AS r (rule)
+              CROSS JOIN LATERAL (SELECT COALESCE(r.rule ->> 'apiKeyId', CASE r.rule ->> 'scope' WHEN 'apiKey'
+                                                 THEN r.rule ->> 'scopeId' END)) AS t (target)
+              WHERE p.org_id = $1 AND p.key IN ('budgets', 'model_access', 'default_models')
+                AND t.target ~ '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
+              LIMIT $3),
+         seen AS (
+             SELECT n.id, k.name, k.revoked_at, k.revoke_reason, k.expires_at, k.id IS NOT NULL AS stored, k.user_id IS NULL AS nobodys,
+                    m.role, k.org_id IS NOT DISTINCT FROM $1 OR m.user_id IS NOT NULL AS ours
+               FROM named n
+               LEFT JOIN app.api_keys k ON k.id = n.id
+               LEFT JOIN app.memberships m ON m.org_id = $1 AND m.user_id = k.user_id
+                                          AND (k.org_id IS NULL OR k.org_id = $1)),
+         told AS (
+             SELECT s.*, CASE WHEN NOT (s.stored AND s.ours) THEN (
+                        SELECT max((a.action = 'api_key.revoked')::integer)
+                          FROM app.audit_entries a
+                         WHERE a.org_id = $1 AND a.category = 'security' AND a.resource_type = 'api_key'
+                           AND a.resource_id = s.id::text) END AS recorded
+               FROM seen s),
+         judged AS (
+             SELECT id, name, stored AND (ours OR recorded IS NOT NULL) AS known,
+                    CASE WHEN NOT stored THEN CASE recorded WHEN 1 THEN 'revoked' WHEN 0 THEN 'unavailable' ELSE 'unknown' END
+                         WHEN NOT ours AND recorded IS NULL THEN 'unknown'
+                         WHEN revoke_reason = 'holder-left' THEN 'former-member'
+                         WHEN revoked_at IS NOT NULL AND (ours OR recorded = 1) THEN 'revoked'
+                         WHEN NOT nobodys AND role IS NULL THEN 'former-member'
+                         WHEN role = 'disabled' THEN 'disabled'
+                         WHEN expires_at <= $2 THEN 'expired' END AS status
+               FROM told)
+         SELECT id, CASE WHEN known THEN name END, status FROM judged WHERE status IS NOT NULL ORDER BY id",
+    )
+    .bind(org)
+    .bind(now)
     .bind(limit)
     .fetch_all(conn)
     .await

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use tale_core::ids::{ApiKeyId, UserId};
 use tale_core::{Actor, Clock, Code};
-use tale_identity::api_keys::{BelongsTo, CreatedKey, Expiry, KeyHolder};
+use tale_governance::policies::Key;
+use tale_identity::api_keys::{BelongsTo, CreatedKey, Expiry, KeyHolder, KeyStatus};
 use tale_identity::members::MemberChange;
 use tale_identity::teams::NewTeam;
 use tale_identity::{IdentityConfig, Role, Via};
@@ -347,4 +349,67 @@ async fn who_may_revoke_what() {
     for (by, id) in [(&dev, for_dev), (&owner, of_org), (&dev, own)] {
         assert_eq!(revoke(by, id).await, Ok(()));
     }
+}
+
+#[tokio::test]
+async fn rules_say_what_became_of_the_keys_that_they_name() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let eve = world.stranger("eve@other.test", "Other").await;
+    let identity = &world.identity;
+    let mut people = Vec::new();
+    for email in ["live@acme.test", "disabled@acme.test", "left@acme.test", "deleted@acme.test"] {
+        people.push(world.member(&owner, email, Role::Developer).await);
+    }
+    let make = async |by: &Person, name: &str, days: Option<i64>| {
+        identity.create_key(&by.caller, BelongsTo::Maker, name, days).await.unwrap().id
+    };
+    let live = make(&people[0], "live", Some(90)).await;
+    let expired = make(&people[0], "expired", Some(7)).await;
+    let disabled = make(&people[1], "disabled", None).await;
+    let revoked = make(&people[0], "revoked", None).await;
+    let left = make(&people[2], "left", None).await;
+    let unavailable = make(&people[3], "unavailable", None).await;
+    let others = make(&eve, "others", None).await;
+    let nothing = ApiKeyId::new();
+    let all = [live, expired, disabled, revoked, left, unavailable, others, nothing];
+    let rules: Vec<_> = all
+        .iter()
+        .map(|id| json!({ "scope": "apiKey", "apiKeyId": id.to_string(), "period": "daily", "maxRequests": 5 }))
+        .collect();
+    world
+        .policies
+        .set(owner.org, &owner.caller.actor(), Key::Budgets, json!({ "rules": rules }), None)
+        .await
+        .unwrap();
+    let told = async || {
+        let gone = identity.gone_keys(&owner.caller).await.unwrap();
+        all.map(|id| gone.iter().find(|key| key.id == id).map(|key| (key.name.clone(), key.status)))
+    };
+    let unknown = Some((None, KeyStatus::Unknown));
+    assert_eq!(told().await, [None, None, None, None, None, None, unknown.clone(), unknown.clone()]);
+
+    identity.revoke_key(&people[0].caller, revoked).await.unwrap();
+    let change = MemberChange { role: Some(Role::Disabled), ..MemberChange::default() };
+    identity.update_member(&owner.caller, people[1].id, &change).await.unwrap();
+    for gone in [people[2].id, people[3].id] {
+        identity.remove_member(&owner.caller, gone).await.unwrap();
+    }
+    sqlx::query("DELETE FROM app.users WHERE id = $1").bind(people[3].id).execute(&world.db.app).await.unwrap();
+    world.pass(Duration::from_secs(8 * 24 * 3600));
+    let named = |name: &str, status| Some((Some(name.to_owned()), status));
+    let expected = [
+        None,
+        named("expired", KeyStatus::Expired),
+        named("disabled", KeyStatus::Disabled),
+        named("revoked", KeyStatus::Revoked),
+        named("left", KeyStatus::FormerMember),
+        Some((None, KeyStatus::Unavailable)),
+        unknown.clone(),
+        unknown,
+    ];
+    assert_eq!(told().await, expected);
+    let working: Vec<_> = identity.working_keys(&owner.caller).await.unwrap().into_iter().map(|key| key.id).collect();
+    assert_eq!(working, [live], "an expired key is none that a rule can begin to name");
+    assert_eq!(code(identity.gone_keys(&people[0].caller).await), Code::OrgForbidden);
 }

@@ -23,6 +23,7 @@ export type TeamMember = Schemas['TeamMember'];
 export type ModelEndpoints = Schemas['ModelEndpoints'];
 export type ApiKey = Schemas['ApiKey'];
 export type ApiKeyName = Schemas['ApiKeyName'];
+export type GoneApiKey = Schemas['GoneApiKey'];
 export type Provisioning = Schemas['Provisioning'];
 export type CreateApiKeyRequest = Schemas['CreateApiKeyRequest'];
 export type CreatedApiKey = Schemas['CreatedApiKey'];

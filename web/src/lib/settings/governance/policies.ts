@@ -174,9 +174,9 @@ export const governedModelsQuery = (orgId: string) => ({
 		(await send(api.GET('/api/app/governance/models', { params: { query: { orgId } }, signal }))).models
 });
 
-/** The API keys that rules can name: those of every member. */
+/** The API keys that rules can name, and those that they name although they do not work any more. */
 export const keyNamesQuery = (orgId: string) => ({
 	queryKey: keys.org(orgId, 'governance', 'apiKeys'),
-	queryFn: async ({ signal }: { signal: AbortSignal }) =>
-		(await send(api.GET('/api/app/governance/api-keys', { params: { query: { orgId } }, signal }))).keys
+	queryFn: ({ signal }: { signal: AbortSignal }) =>
+		send(api.GET('/api/app/governance/api-keys', { params: { query: { orgId } }, signal }))
 });

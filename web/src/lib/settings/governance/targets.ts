@@ -1,5 +1,5 @@
 /** Whom rules are about, by name. */
-import type { ApiKeyName, Member, Role, Team } from '#lib/api/types.ts';
+import type { ApiKeyName, GoneApiKey, Member, Role, Team } from '#lib/api/types.ts';
 import { m } from '#lib/paraglide/messages.js';
 import { ROLES, roleName } from '#lib/session/roles.ts';
 import type { Target } from './policies.ts';
@@ -41,6 +41,8 @@ export interface Nameable {
 	members: readonly Member[];
 	teams: readonly Team[];
 	keys: readonly ApiKeyName[];
+	/** Keys that rules name and that do not work any more. */
+	gone: readonly GoneApiKey[];
 }
 
 export interface Named {
@@ -65,7 +67,8 @@ export function choices(scope: Scope, { members, teams, keys }: Nameable): Named
 }
 
 /** Whom a rule is about, in words. One whose target is gone stays readable. */
-export function targetName(target: Target, { members, teams, keys }: Nameable): string {
+export function targetName(target: Target, nameable: Nameable): string {
+	const { members, teams, keys } = nameable;
 	switch (target.scope) {
 		case 'user':
 			return members.find(({ userId }) => userId === target.scopeId)?.name ?? m.governance_gone_person();
@@ -76,14 +79,36 @@ export function targetName(target: Target, { members, teams, keys }: Nameable): 
 		case 'role':
 			return m.governance_target_role({ role: roleName(target.scopeId as Role) });
 		case 'apiKey':
-			return keys.find(({ id }) => id === target.apiKeyId)?.name ?? m.governance_gone_key();
+			return keys.find(({ id }) => id === target.apiKeyId)?.name ?? goneName(target, nameable);
 		default:
 			return scopeLabel(target.scope);
 	}
 }
 
+/** What became of a key. */
+function keyStatus(status: GoneApiKey['status']): string {
+	switch (status) {
+		case 'expired':
+			return m.governance_key_expired();
+		case 'disabled':
+			return m.governance_key_disabled();
+		case 'revoked':
+			return m.governance_key_revoked();
+		case 'formerMember':
+			return m.governance_gone_person();
+		case 'unavailable':
+			return m.governance_key_unavailable();
+		case 'unknown':
+			return m.governance_key_unknown();
+	}
+}
+
 /** What a target that is gone is called. */
-export function goneName(scope: Scope): string {
-	if (scope === 'apiKey') return m.governance_gone_key();
+export function goneName({ scope, scopeId, apiKeyId }: Target, { gone }: Nameable): string {
+	if (scope === 'apiKey') {
+		const key = gone.find(({ id }) => id === (apiKeyId ?? scopeId));
+		const status = keyStatus(key?.status ?? 'unknown');
+		return key?.name === undefined ? status : m.governance_gone_key({ name: key.name, status });
+	}
 	return scope === 'team' ? m.governance_gone_team() : m.governance_gone_person();
 }
