@@ -94,7 +94,9 @@ test('an admin ends the block of a member', async ({ owner, browser, baseURL }) 
 	await expectNoOverflow(page);
 	await page.setViewportSize({ width: 1440, height: 900 });
 	await clear.click();
-	await expect(page.getByRole('region', { name: 'Notices' }).getByText(`The failures of ${email} are forgotten`)).toBeVisible();
+	await expect(
+		page.getByRole('region', { name: 'Notices' }).getByText(`The failures of ${email} are forgotten`)
+	).toBeVisible();
 	await expect(page.getByRole('row').filter({ hasText: email })).toHaveCount(0);
 	await stranger.close();
 });

@@ -163,14 +163,16 @@ mod tests {
     }
 
     fn rules() -> impl Strategy<Value = PasswordRules> {
-        (6u16..20, any::<[bool; 4]>(), 0u16..5).prop_map(|(min_length, [upper, lower, digit, special], rotation_days)| PasswordRules {
-            rotation_days,
-            min_length,
-            require_upper: upper,
-            require_lower: lower,
-            require_digit: digit,
-            require_special: special,
-        })
+        (6u16..20, any::<[bool; 4]>(), 0u16..5).prop_map(
+            |(min_length, [upper, lower, digit, special], rotation_days)| PasswordRules {
+                rotation_days,
+                min_length,
+                require_upper: upper,
+                require_lower: lower,
+                require_digit: digit,
+                require_special: special,
+            },
+        )
     }
 
     proptest! {

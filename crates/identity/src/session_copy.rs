@@ -138,7 +138,8 @@ impl Identity {
     /// sessions are not copied; a confined one never is, nor one whose person has to choose another password.
     #[must_use]
     pub fn copy_session(&self, principal: &SessionPrincipal, token: &str) -> Option<SessionCopy> {
-        let (key, life) = self.0.copies.made.as_ref().filter(|_| !principal.confined && principal.password_due.is_none())?;
+        let (key, life) =
+            self.0.copies.made.as_ref().filter(|_| !principal.confined && principal.password_due.is_none())?;
         let content = Content {
             session: principal.session,
             user: principal.user,

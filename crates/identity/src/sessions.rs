@@ -122,7 +122,8 @@ impl Identity {
     /// `UNAUTHORIZED` for an unknown, ended or idle session.
     pub async fn authenticate_session(&self, token: &str, background: bool) -> Result<SessionPrincipal, Problem> {
         let mut conn = self.0.db.acquire().await?;
-        let row = store::sessions::by_token(&mut conn, &self.session_digest(token), self.now()).await?.ok_or_else(ended)?;
+        let row =
+            store::sessions::by_token(&mut conn, &self.session_digest(token), self.now()).await?.ok_or_else(ended)?;
         self.alive(conn, row, background).await
     }
 

@@ -149,8 +149,7 @@ impl Identity {
         device: &Device,
     ) -> Result<Attempt, Problem> {
         let place = self.0.hasher.line_up()?;
-        let (attempt, verdict) =
-            self.attempt(place, &account.email, password, Some(account), device).await?;
+        let (attempt, verdict) = self.attempt(place, &account.email, password, Some(account), device).await?;
         if verdict == Verdict::Wrong {
             self.note_failure(Some(account.id), &account.email, device, &attempt).await?;
             return Err(wrong_current());

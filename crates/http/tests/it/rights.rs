@@ -279,7 +279,9 @@ async fn whoever_has_to_choose_another_password_does_that_or_leaves() {
     let reset = json!({ "password": "Red-Kettle-44", "mustChangePassword": true });
     let member = stage.app(&format!("members/{id}"));
     stage.owner.patch(&member, reset).await.expect(200);
-    ben.post("/api/auth/sign-in/email", json!({ "email": "ben@acme.test", "password": "Red-Kettle-44" })).await.expect(200);
+    ben.post("/api/auth/sign-in/email", json!({ "email": "ben@acme.test", "password": "Red-Kettle-44" }))
+        .await
+        .expect(200);
     assert_eq!(ben.get(&members).await.refusal(), (403, "PASSWORD_CHANGE_REQUIRED".into()));
     ben.post("/api/auth/sign-out", json!({})).await.expect(204);
     ben.get("/api/app/account").await.expect(401);

@@ -284,11 +284,7 @@ impl Identity {
         let exchange = Exchange { code: TEST_CODE, verifier: &verifier, callback };
         match self.0.providers.exchange(endpoints, config, secret, &exchange).await {
             Ok(_) => Ok(()),
-            Err(ProviderError::Token(denial))
-                if !CLIENT_REFUSED.contains(&denial.error.as_str()) =>
-            {
-                Ok(())
-            }
+            Err(ProviderError::Token(denial)) if !CLIENT_REFUSED.contains(&denial.error.as_str()) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
     }

@@ -52,7 +52,8 @@ impl OAuth2Settings {
     pub(super) fn judged(self, policy: HostPolicy) -> Result<Self, Problem> {
         let (authorization_url, browsers) = address("authorizationUrl", &self.authorization_url)?;
         check_destination(&browsers, policy).map_err(|refused| entered("authorizationUrl", &refused))?;
-        let decorated = !browsers.username().is_empty() || browsers.password().is_some() || browsers.fragment().is_some();
+        let decorated =
+            !browsers.username().is_empty() || browsers.password().is_some() || browsers.fragment().is_some();
         if decorated || browsers.query_pairs().any(|(name, _)| OF_THE_QUESTION.contains(&name.as_ref())) {
             return Err(invalid_url(
                 "authorizationUrl",

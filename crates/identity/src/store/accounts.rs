@@ -78,17 +78,21 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewAccount<'_>) -> Res
 }
 
 pub(crate) async fn by_email(conn: &mut PgConnection, email: &str) -> Result<Option<AccountRow>, sqlx::Error> {
-    sqlx::query_as("SELECT id, name, email, password_hash, password_changed_at, last_org_id FROM app.users WHERE email = $1")
-        .bind(email)
-        .fetch_optional(conn)
-        .await
+    sqlx::query_as(
+        "SELECT id, name, email, password_hash, password_changed_at, last_org_id FROM app.users WHERE email = $1",
+    )
+    .bind(email)
+    .fetch_optional(conn)
+    .await
 }
 
 pub(crate) async fn by_id(conn: &mut PgConnection, id: UserId) -> Result<Option<AccountRow>, sqlx::Error> {
-    sqlx::query_as("SELECT id, name, email, password_hash, password_changed_at, last_org_id FROM app.users WHERE id = $1")
-        .bind(id)
-        .fetch_optional(conn)
-        .await
+    sqlx::query_as(
+        "SELECT id, name, email, password_hash, password_changed_at, last_org_id FROM app.users WHERE id = $1",
+    )
+    .bind(id)
+    .fetch_optional(conn)
+    .await
 }
 
 /// The stored hash, locked against a change until the end of the transaction.
@@ -119,14 +123,16 @@ pub(crate) async fn set_password(
     temporary: bool,
     at: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE app.users SET password_hash = $2, password_changed_at = $3, must_change_password = $4 WHERE id = $1")
-        .bind(id)
-        .bind(hash)
-        .bind(at)
-        .bind(temporary)
-        .execute(conn)
-        .await
-        .map(drop)
+    sqlx::query(
+        "UPDATE app.users SET password_hash = $2, password_changed_at = $3, must_change_password = $4 WHERE id = $1",
+    )
+    .bind(id)
+    .bind(hash)
+    .bind(at)
+    .bind(temporary)
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Why a person has to choose another password now, if they have to.

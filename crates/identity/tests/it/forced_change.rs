@@ -129,11 +129,8 @@ async fn a_password_that_an_admin_chose_is_replaced_first() {
     let principal = world.identity.authenticate_session(&session.token, false).await.unwrap();
     assert!(world.identity.change_password(&principal, PASSWORD, NEW, &here()).await.unwrap());
     assert_eq!(due(&world, &session.token).await, None);
-    let reset = MemberChange {
-        password: Some("Red-Kettle-44".into()),
-        must_change_password: true,
-        ..MemberChange::default()
-    };
+    let reset =
+        MemberChange { password: Some("Red-Kettle-44".into()), must_change_password: true, ..MemberChange::default() };
     world.identity.update_member(&owner.caller, ann, &reset).await.unwrap();
     let session = world.sign_in("ann@acme.test", "Red-Kettle-44").await.unwrap();
     assert_eq!(due(&world, &session.token).await, Some(Due::Temporary));

@@ -377,11 +377,7 @@ async fn rules_say_what_became_of_the_keys_that_they_name() {
         .iter()
         .map(|id| json!({ "scope": "apiKey", "apiKeyId": id.to_string(), "period": "daily", "maxRequests": 5 }))
         .collect();
-    world
-        .policies
-        .set(owner.org, &owner.caller.actor(), Key::Budgets, json!({ "rules": rules }), None)
-        .await
-        .unwrap();
+    world.policies.set(owner.org, &owner.caller.actor(), Key::Budgets, json!({ "rules": rules }), None).await.unwrap();
     let told = async || {
         let gone = identity.gone_keys(&owner.caller).await.unwrap();
         all.map(|id| gone.iter().find(|key| key.id == id).map(|key| (key.name.clone(), key.status)))

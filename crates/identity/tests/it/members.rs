@@ -8,7 +8,13 @@ use tale_identity::{Capability, Role};
 use crate::world::{PASSWORD, World, code};
 
 fn new(email: &str, role: Role) -> NewMember {
-    NewMember { email: email.into(), name: Some("New".into()), role, password: Some(PASSWORD.into()), must_change_password: false }
+    NewMember {
+        email: email.into(),
+        name: Some("New".into()),
+        role,
+        password: Some(PASSWORD.into()),
+        must_change_password: false,
+    }
 }
 
 fn role(role: Role) -> MemberChange {

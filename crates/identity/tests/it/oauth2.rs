@@ -178,7 +178,9 @@ async fn the_secret_goes_where_and_how_it_was_entered() {
     assert!(sso.provider.asked("secret in a body") > 0);
     let (cookie, given) = sso.away(&person(json!("zoe-1"), "zoe@acme.test")).await;
     let unknown = Returned { code: Some("unknown".into()), ..answer(&given) };
-    assert!(matches!(sso.back(&cookie, &unknown).await.unwrap_err(), Refused::ByProvider(code) if code == "invalid_grant"));
+    assert!(
+        matches!(sso.back(&cookie, &unknown).await.unwrap_err(), Refused::ByProvider(code) if code == "invalid_grant")
+    );
 
     // The stored secret does not travel to another provider, whichever address is another one.
     let thief = IdentityProvider::start().await;

@@ -170,7 +170,13 @@ async fn a_directory_reaches_neither_owners_nor_accounts_of_others() {
     }
     assert_eq!(scene.users(None, 1, 10).await.total, 1);
     // A member who belongs elsewhere too keeps address and name, and the other organization.
-    let new = NewMember { email: "eve@other.test".into(), name: None, role: Role::Editor, password: None, must_change_password: false };
+    let new = NewMember {
+        email: "eve@other.test".into(),
+        name: None,
+        role: Role::Editor,
+        password: None,
+        must_change_password: false,
+    };
     scene.world.identity.add_member(&scene.owner.caller, &new).await.unwrap();
     let renamed = scene.patch(&eve, json!([{ "op": "replace", "path": "userName", "value": "eve@acme.test" }])).await;
     assert!(matches!(renamed, Err(ScimError::Protected(_))));

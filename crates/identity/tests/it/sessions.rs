@@ -84,7 +84,13 @@ async fn an_organization_shortens_the_window_of_its_people_and_never_lengthens_i
     assert_eq!(world.audited(owner.org, "session.idle_revoked").await, 2);
 
     // The shortest of all organizations counts; of one that shut the person out, nothing does.
-    let new = NewMember { email: "s@other.test".into(), name: None, role: Role::Member, password: None, must_change_password: false };
+    let new = NewMember {
+        email: "s@other.test".into(),
+        name: None,
+        role: Role::Member,
+        password: None,
+        must_change_password: false,
+    };
     world.identity.add_member(&owner.caller, &new).await.unwrap();
     assert!(!alive(&stranger).await);
     let again = world.sign_in("s@other.test", PASSWORD).await.unwrap();

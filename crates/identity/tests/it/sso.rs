@@ -218,7 +218,13 @@ async fn nobody_gets_a_seat_that_was_not_theirs_and_refusals_change_nothing() {
 async fn a_session_of_somebody_elses_account_opens_this_organization_only() {
     let sso = Sso::new().await;
     let eve = sso.world.stranger("eve@other.test", "Other").await;
-    let known = NewMember { email: "eve@other.test".into(), name: None, role: Role::Member, password: None, must_change_password: false };
+    let known = NewMember {
+        email: "eve@other.test".into(),
+        name: None,
+        role: Role::Member,
+        password: None,
+        must_change_password: false,
+    };
     sso.world.identity.add_member(&sso.owner.caller, &known).await.unwrap();
     let session = sso.log_in(&sso.claims("eve-1", "eve@other.test")).await.unwrap();
     let principal = sso.world.identity.authenticate_session(&session.token, false).await.unwrap();

@@ -128,7 +128,13 @@ impl World {
 
     /// A member of the organization of `by`, signed in.
     pub async fn member(&self, by: &Person, email: &str, role: Role) -> Person {
-        let new = NewMember { email: email.into(), name: None, role, password: Some(PASSWORD.into()), must_change_password: false };
+        let new = NewMember {
+            email: email.into(),
+            name: None,
+            role,
+            password: Some(PASSWORD.into()),
+            must_change_password: false,
+        };
         self.identity.add_member(&by.caller, &new).await.unwrap();
         let signed_in = self.sign_in(email, PASSWORD).await.unwrap();
         self.person(signed_in, by.org).await
@@ -136,7 +142,13 @@ impl World {
 
     /// A session of a new member that never asked for anything of the organization.
     pub async fn member_without_session(&self, by: &Person, email: &str) -> SessionPrincipal {
-        let new = NewMember { email: email.into(), name: None, role: Role::Member, password: Some(PASSWORD.into()), must_change_password: false };
+        let new = NewMember {
+            email: email.into(),
+            name: None,
+            role: Role::Member,
+            password: Some(PASSWORD.into()),
+            must_change_password: false,
+        };
         self.identity.add_member(&by.caller, &new).await.unwrap();
         let signed_in = self.sign_in(email, PASSWORD).await.unwrap();
         self.identity.authenticate_session(&signed_in.token, false).await.unwrap()

@@ -136,7 +136,8 @@ export function failureOf(
 	const problem = toProblem(error);
 	const saml = protocol === 'saml';
 	const [address, secret] = saml ? ['signOnUrl', 'spPrivateKey'] : ['issuer', 'clientSecret'];
-	if (problem.code === 'PRIVATE_HOST_BLOCKED' && protocol !== 'oauth2') return { fields: { [address]: problemText(problem) }, text: null };
+	if (problem.code === 'PRIVATE_HOST_BLOCKED' && protocol !== 'oauth2')
+		return { fields: { [address]: problemText(problem) }, text: null };
 	if (problem.code === 'sso_sp_key_required') return { fields: { [secret]: m.sso_saml_key_required() }, text: null };
 	if (problem.code === 'sso_config_unreadable') return { fields: {}, text: m.sso_unreadable() };
 	const fields: Record<string, string> = {};
