@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 c7dbeb8241e4eaad4a33659fe569584d4a9fb2c1059016408cc15d8e382463a5) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 723de4cb8e6b9034ae983257c4b16e3fe52d1d718cde082e18146b0d3bcc0566) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -339,7 +339,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes the password, or sets the first one, and ends every session of the person. */
+        /**
+         * Changes the password, or sets the first one, and ends every session of the person. When another password had to be
+         *     chosen before anything else, the session that asks goes on.
+         */
         post: {
             parameters: {
                 query?: never;
@@ -3891,7 +3894,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The API keys that rules can name: those that work in the organization, 1,000 at most. */
+        /**
+         * The API keys that rules can name: those that work in the organization, 1,000 at most; and those that rules name
+         *     although they do not.
+         */
         get: {
             parameters: {
                 query?: {
@@ -4712,6 +4718,56 @@ export interface paths {
                 path: {
                     userId: string;
                     passkeyId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/members/{userId}/sign-in-blocks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Forgets a member's failed sign-ins, so that a block of theirs ends now. Not one's own, and not those of somebody who
+         *     belongs to another organization too.
+         */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description Absent: passwords. */
+                    kind?: "password" | "secondFactor";
+                };
+                header?: never;
+                path: {
+                    userId: string;
                 };
                 cookie?: never;
             };
@@ -6834,7 +6890,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Tries a connection without saving it: its discovery document, its keys and its credentials. */
+        /**
+         * Tries a connection without saving it: its discovery document, its keys and its credentials, or what stands in their
+         *     place.
+         */
         post: {
             parameters: {
                 query?: {
@@ -9933,6 +9992,8 @@ export interface components {
         AddMemberRequest: {
             /** @description The address; an account that exists is reused. */
             email: string;
+            /** @description Whether a new account has to replace that password before anything else. */
+            mustChangePassword?: boolean;
             /** @description Display name of a new account. */
             name?: string | null;
             /** @description Password of a new account; ignored when the account exists. */
@@ -10103,10 +10164,18 @@ export interface components {
             id: components["schemas"]["ApiKeyId"];
             name: string;
         };
-        /** @description The keys that work in the organization. */
+        /** @description The keys that work in the organization, and those that its rules name beside them. */
         ApiKeyNames: {
+            /** @description Named by rules, and without effect. */
+            gone: components["schemas"]["GoneApiKey"][];
             keys: components["schemas"]["ApiKeyName"][];
         };
+        /**
+         * @description What became of a key: its time is over, its holder's seat is disabled, it was revoked, its holder left, nothing is
+         *     stored of it any more, or it was never known here.
+         * @enum {string}
+         */
+        ApiKeyStatus: "expired" | "disabled" | "revoked" | "formerMember" | "unavailable" | "unknown";
         /** @description The keys that the person sees. */
         ApiKeys: {
             keys: components["schemas"]["ApiKey"][];
@@ -11023,7 +11092,7 @@ export interface components {
              * @description Stable; the list only grows.
              * @enum {string}
              */
-            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "sso_sp_key_required" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "UPLOAD_POLICY_REJECTED" | "USER_NOT_ORG_MEMBER" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "TWO_FACTOR_CODE_INVALID" | "PASSKEY_INVALID" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "TWO_FACTOR_NOT_PENDING" | "PASSKEY_REFUSED" | "FORBIDDEN" | "TWO_FACTOR_REQUIRED" | "SESSION_NOT_FRESH" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "TEAM_FORBIDDEN" | "API_KEY_SCOPE_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "TEAM_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "PASSKEY_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "SSO_NOT_CONFIGURED" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "SANDBOX_NOT_CONFIGURED" | "CODE_RUN_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TEAM_NAME_TAKEN" | "TEAM_LAST_MEMBER" | "TEAM_LIMIT" | "TEAM_MANAGED" | "PASSWORD_NOT_SET" | "PASSWORD_ALREADY_SET" | "SSO_LAST_WAY_IN" | "TOTP_ALREADY_ENABLED" | "TOTP_NOT_ENABLED" | "PASSKEY_ALREADY_REGISTERED" | "PASSKEY_LIMIT" | "PASSKEY_UNAVAILABLE" | "TRUSTED_KEY_LIMIT" | "API_KEY_LIMIT" | "API_KEY_REPLACED" | "sso_config_unreadable" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "KNOWLEDGE_SAME_DATABASE" | "KNOWLEDGE_CHECK_FAILED" | "SANDBOX_ASLEEP" | "SANDBOX_CAPACITY_EXCEEDED" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "KNOWLEDGE_MISCONFIGURED" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "SUBSCRIPTION_EXHAUSTED" | "SANDBOX_UNAVAILABLE" | "BUSY" | "DRAINING";
+            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "sso_sp_key_required" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "UPLOAD_POLICY_REJECTED" | "USER_NOT_ORG_MEMBER" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "TWO_FACTOR_CODE_INVALID" | "PASSKEY_INVALID" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "TWO_FACTOR_NOT_PENDING" | "PASSKEY_REFUSED" | "FORBIDDEN" | "TWO_FACTOR_REQUIRED" | "PASSWORD_CHANGE_REQUIRED" | "SESSION_NOT_FRESH" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "TEAM_FORBIDDEN" | "API_KEY_SCOPE_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "TEAM_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "PASSKEY_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "SSO_NOT_CONFIGURED" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "SANDBOX_NOT_CONFIGURED" | "CODE_RUN_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TEAM_NAME_TAKEN" | "TEAM_LAST_MEMBER" | "TEAM_LIMIT" | "TEAM_MANAGED" | "PASSWORD_NOT_SET" | "PASSWORD_ALREADY_SET" | "SSO_LAST_WAY_IN" | "TOTP_ALREADY_ENABLED" | "TOTP_NOT_ENABLED" | "PASSKEY_ALREADY_REGISTERED" | "PASSKEY_LIMIT" | "PASSKEY_UNAVAILABLE" | "TRUSTED_KEY_LIMIT" | "API_KEY_LIMIT" | "API_KEY_REPLACED" | "sso_config_unreadable" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "KNOWLEDGE_SAME_DATABASE" | "KNOWLEDGE_CHECK_FAILED" | "SANDBOX_ASLEEP" | "SANDBOX_CAPACITY_EXCEEDED" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "KNOWLEDGE_MISCONFIGURED" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "SUBSCRIPTION_EXHAUSTED" | "SANDBOX_UNAVAILABLE" | "BUSY" | "DRAINING";
             /** @description Details for some codes, such as `issues`: a list of `{path, message}`. */
             data?: Record<string, never>;
             /** @description What is wrong and what to do, in English. */
@@ -11113,6 +11182,13 @@ export interface components {
             lastStatus?: string;
             /** @enum {string} */
             status: "idle";
+        };
+        /** @description A key that a rule names and that does not work. */
+        GoneApiKey: {
+            id: components["schemas"]["ApiKeyId"];
+            /** @description Absent when it is not known any more. */
+            name?: string;
+            status: components["schemas"]["ApiKeyStatus"];
         };
         /** @description Every chat model of the organization. */
         GovernedModels: {
@@ -11902,6 +11978,11 @@ export interface components {
             /** @description Always `required`. */
             userVerification: string;
         };
+        /**
+         * @description Why another password has to be chosen.
+         * @enum {string}
+         */
+        PasswordChange: "temporary" | "expired";
         /** @description What a new password must be. */
         PasswordPolicy: {
             /** @description Fewest characters. */
@@ -12542,6 +12623,7 @@ export interface components {
             organizations: components["schemas"]["OrganizationSummary"][];
             /** @description Whether passkeys can be used on this page. */
             passkeys: boolean;
+            passwordChange: components["schemas"]["PasswordChange"] | null;
             /** @description Organizations that want a second factor, which the person does not have. */
             secondFactorWanted: components["schemas"]["SecondFactorWanted"][];
             /** @description Whether no account exists yet. */
@@ -12690,14 +12772,27 @@ export interface components {
              * @description Failures since the last success.
              */
             failures: number;
+            kind: components["schemas"]["SignInBlockKind"];
+            /** @description Whether the attempts came from a device that the member signed in on before. */
+            knownDevice: boolean;
             /**
              * Format: int64
              * @description The last attempt, in milliseconds since 1970.
              */
             lastAt: number;
-            /** @description The network the attempts came from, or its keyed hash; absent: all networks together. */
+            /** @description The network the attempts came from, or its keyed hash; absent: all networks together, or a known device. */
             network?: string;
+            /**
+             * Format: uuid
+             * @description The member.
+             */
+            userId: string;
         };
+        /**
+         * @description What was wrong: passwords, or codes of a second factor.
+         * @enum {string}
+         */
+        SignInBlockKind: "password" | "secondFactor";
         /** @description Counters of failed sign-ins. */
         SignInBlocks: {
             blocks: components["schemas"]["SignInBlock"][];
@@ -12759,13 +12854,17 @@ export interface components {
             clientId: string;
             /** @description Groups that have nothing to do with teams, at most 200. */
             excludedGroups: string[];
-            /** @description The issuer, below which the discovery document is; with SAML the entity ID of the provider. */
+            /**
+             * @description The issuer, below which the discovery document is; with SAML the entity ID of the provider. With OAuth 2.0 it
+             *     follows from the userinfo URL and the subject, whatever is sent.
+             */
             issuer: string;
+            oauth2?: components["schemas"]["SsoOAuth2"] | null;
             protocol: components["schemas"]["SsoProtocol"];
             /** @description At most 100; the first that matches counts. */
             rules: components["schemas"]["SsoRule"][];
             saml?: components["schemas"]["SsoSaml"] | null;
-            /** @description At most 30; `openid` is added. None with SAML. */
+            /** @description At most 30; `openid` is added, but not with OAuth 2.0. None with SAML. */
             scopes: string[];
             /** @description Whether people are put into the teams that their groups are called. */
             teamSync: boolean;
@@ -12806,6 +12905,24 @@ export interface components {
              */
             spPrivateKey?: string | null;
         };
+        /** @description What OAuth 2.0 needs beside what every provider has. */
+        SsoOAuth2: {
+            /** @description Where browsers are sent. It may have a query, without what every question says itself. */
+            authorizationUrl: string;
+            /** @description The path of whether the email address is known to be the person's. */
+            emailVerified: string;
+            /** @description Whether the client secret goes into the body of a request, and not into its header. */
+            secretInBody: boolean;
+            /**
+             * @description The path of what the provider knows somebody by and gives to nobody else, a text or a whole number; empty: `sub`,
+             *     else `id`.
+             */
+            subject: string;
+            /** @description Where a code is exchanged. */
+            tokenUrl: string;
+            /** @description What says who the holder of a token is. */
+            userInfoUrl: string;
+        };
         /** @description The connections to choose from. */
         SsoOffer: {
             /** @description Whether there are others, which are found by an address. */
@@ -12814,10 +12931,10 @@ export interface components {
             connections: components["schemas"]["SsoChoice"][];
         };
         /**
-         * @description How the provider speaks: OpenID Connect, in general or as Microsoft Entra ID does, or SAML 2.0.
+         * @description How the provider speaks: OpenID Connect, in general or as Microsoft Entra ID does, SAML 2.0, or OAuth 2.0 alone.
          * @enum {string}
          */
-        SsoProtocol: "oidc" | "entra" | "saml";
+        SsoProtocol: "oidc" | "entra" | "saml" | "oauth2";
         /** @description People in whose claim the value stands have the role. */
         SsoRule: {
             /** @description `groups`, `roles`, or the path of any claim. */
@@ -12855,7 +12972,7 @@ export interface components {
         /** @description How far a test came. */
         SsoTest: {
             credentials: components["schemas"]["SsoStep"] | null;
-            /** @description The discovery document; with SAML the sign-on address. */
+            /** @description The discovery document; with SAML the sign-on address, with OAuth 2.0 the authorization URL. */
             discovery: components["schemas"]["SsoStep"];
             keys: components["schemas"]["SsoStep"] | null;
         };
@@ -13178,6 +13295,8 @@ export interface components {
         };
         /** @description What changes; absent fields stay. */
         UpdateMemberRequest: {
+            /** @description Whether the member has to replace that password before anything else. */
+            mustChangePassword?: boolean;
             /** @description Another display name. */
             name?: string | null;
             /** @description Another password; ends the member's sessions. */
