@@ -31,10 +31,10 @@ export default defineConfig({
 						// What the page tells the app (its base path) is stored before anything that reads it is loaded: the file
 						// that stores it needs nothing but this.
 						{ name: 'payload', test: /kit\/src\/runtime\/client\/payload\.js|vite\/preload-helper/, priority: 1 },
-						// Frames of other pages and what only the settings share are not part of it.
+						// Frames of other pages, the rules of passwords and what only the settings share are not part of it.
 						{
 							name: 'shared',
-							test: /src\/lib\/(?!auth\/[A-Z]|settings\/)|@lucide|svelte-query/,
+							test: /src\/lib\/(?!auth\/(?:[A-Z]|password)|settings\/)|@lucide|svelte-query/,
 							minShareCount: 4,
 							maxModuleSize: 20_000
 						}

@@ -1,6 +1,6 @@
 /** What happens when the server no longer knows this browser's session; every call reports here. */
 import { atWall, enrollPath } from '#lib/factors/wall.ts';
-import { base } from '#lib/shell/paths.ts';
+import { paths } from '#lib/shell/paths.ts';
 import type { ApiProblem } from './problem.ts';
 
 type Listener = () => unknown;
@@ -24,10 +24,10 @@ async function leave(): Promise<void> {
 }
 
 /** Looks at a refusal: one that says so ends the session here, too, or asks for a second factor or another password first. */
-export function watchSession(problem: ApiProblem): void {
-	if (problem.code === 'UNAUTHORIZED') void leave();
-	if (problem.code === 'TWO_FACTOR_REQUIRED' && !atWall(location.pathname))
-		location.assign(enrollPath(location.pathname));
+export function watchSession({ code }: ApiProblem): void {
+	if (code === 'UNAUTHORIZED') void leave();
+	else if (atWall(location.pathname)) return;
+	else if (code === 'TWO_FACTOR_REQUIRED') location.assign(enrollPath(location.pathname));
 	// The new load reads why, and leads there.
-	if (problem.code === 'PASSWORD_CHANGE_REQUIRED' && !atWall(location.pathname)) location.assign(`${base}/`);
+	else if (code === 'PASSWORD_CHANGE_REQUIRED') location.assign(paths.root());
 }

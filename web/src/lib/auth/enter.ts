@@ -4,7 +4,6 @@ import { api, send } from '#lib/api/client.ts';
 import { queryClient } from '#lib/api/query-client.ts';
 import { landing } from '#lib/session/landing.ts';
 import { readSession } from '#lib/session/session.ts';
-import { paths } from '#lib/shell/paths.ts';
 import { admitsStore } from '#lib/shell/site.ts';
 
 /**
@@ -14,7 +13,8 @@ import { admitsStore } from '#lib/shell/site.ts';
 export async function enter(next: string | undefined): Promise<void> {
 	queryClient.clear();
 	const session = await readSession();
-	if (session.user && session.passwordChange) return goto(paths.changePassword(session.user.id, next));
+	if (session.passwordChange)
+		return goto(next ? `${landing(session)}?next=${encodeURIComponent(next)}` : landing(session));
 	const path = next ?? landing(session);
 	const { origins } = await send(api.GET('/api/app/object-storage/origins'));
 	if (origins.every(admitsStore)) await goto(path);

@@ -6,5 +6,4 @@ export const enrollPath = (next: string, method?: string): string =>
 	`${base}/2fa-enroll?next=${encodeURIComponent(next)}${method ? `&method=${method}` : ''}`;
 
 /** Whether `pathname` is that page, or the one for another password: what was asked before it opened may still be refused. */
-export const atWall = (pathname: string): boolean =>
-	pathname === `${base}/2fa-enroll` || pathname.startsWith(`${base}/forced-`);
+export const atWall = (pathname: string): boolean => /\/(2fa-enroll$|forced-)/.test(pathname);

@@ -14,9 +14,8 @@ export const paths = {
 	handOff: (next?: string) =>
 		`${base}/api/trusted-headers/authenticate${next ? `?redirect=${encodeURIComponent(next)}` : ''}`,
 	setup: () => `${base}/setup`,
-	/** Where another password has to be chosen; `next` as above. */
-	changePassword: (userId: string, next?: string) =>
-		`${base}/forced-change-password/${userId}${next ? `?next=${encodeURIComponent(next)}` : ''}`,
+	/** Where another password has to be chosen. */
+	changePassword: (userId: string) => `${base}/forced-change-password/${userId}`,
 	createOrganization: () => `${base}/dashboard/create-organization`,
 	switching: (orgId: string) => `${base}/dashboard/switching?to=${encodeURIComponent(orgId)}`,
 	home: (orgId: string) => org(orgId, 'home'),

@@ -6,7 +6,7 @@ import { paths, safeNext } from '#lib/shell/paths.ts';
 export async function load({ url }) {
 	const session = await readSession();
 	if (!session.user) redirect(307, paths.logIn(url.pathname + url.search));
-	if (session.passwordChange) redirect(307, paths.changePassword(session.user.id, url.pathname + url.search));
+	if (session.passwordChange) redirect(307, landing(session));
 	const method = url.searchParams.get('method');
 	return {
 		user: session.user,

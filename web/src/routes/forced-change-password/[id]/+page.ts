@@ -9,6 +9,6 @@ export async function load({ url, params }) {
 	const next = safeNext(url.searchParams.get('next'));
 	if (!session.passwordChange) redirect(307, next ?? landing(session));
 	// The address of somebody else who used this browser.
-	if (params.id !== session.user.id) redirect(307, paths.changePassword(session.user.id, next));
+	if (params.id !== session.user.id) redirect(307, landing(session));
 	return { user: session.user, reason: session.passwordChange, next };
 }
