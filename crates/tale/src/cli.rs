@@ -63,10 +63,10 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: AuditCommand,
     },
-    /// Try the mail server that notifications are delivered through
+    /// Try the mail server that notifications are delivered through, or tell how delivery stands
     ///
-    /// Exit codes: 0 the server took the mail, 1 it did not, 2 wrong usage, 78 no mail server is
-    /// configured, or not in a way that can be used.
+    /// Exit codes: 0 the server took the mail, or the status was told; 1 it did not, or the database
+    /// does not answer; 2 wrong usage; 78 no mail server is configured, or not in a way that can be used.
     #[command(arg_required_else_help = true)]
     Mail {
         #[command(subcommand)]
@@ -115,6 +115,10 @@ pub(crate) enum MailCommand {
         /// Whom to send it to
         address: String,
     },
+    /// Say whether the workers deliver mail, how much waits, and when a delivery failed last
+    ///
+    /// Asks the database of this environment. Names no person.
+    Status,
 }
 
 /// What `tale audit` can do.

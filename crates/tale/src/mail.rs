@@ -1,13 +1,16 @@
 //! Mail: the post of the workers, and `tale mail`.
 
-use chrono::Utc;
+use chrono::{DateTime, SecondsFormat, Utc};
+use secrecy::ExposeSecret;
 use sqlx::PgPool;
 use tale_core::clock::SharedClock;
+use tale_db::pools::{self, PoolConfig};
 use tale_env::{EnvProblem, EnvProblems, Environment, MailSettings, MailTls, Role, Scope, Settings, Severity, check};
-use tale_identity::notices::mail::Post;
+use tale_identity::notices::mail::{self, Post, Standing};
 use tale_mail::{Letter, Mailer, Unusable};
 use uuid::Uuid;
 
+use crate::configuration;
 use crate::platform::StartError;
 
 /// What delivers notifications, made known to everybody who writes them.
@@ -73,5 +76,66 @@ pub(crate) async fn test(env: &Environment, address: &str) -> Result<(), StartEr
             Ok(())
         }
         Err(error) => Err(StartError::other(format!("{} did not take the mail: {error}", mailer.server()))),
+    }
+}
+
+/// Prints how delivery stands, without a secret and without a name.
+///
+/// # Errors
+/// When the configuration cannot be used or the database does not answer.
+#[expect(clippy::print_stdout, reason = "the answer of the command")]
+pub(crate) async fn status(env: &Environment) -> Result<(), StartError> {
+    let settings = configuration::settle(env, Role::All).map_err(StartError::Settings)?;
+    let config = PoolConfig {
+        url: settings.database.app_url.expose_secret().to_owned(),
+        max_connections: 1,
+        ca_file: settings.database.ca_file.clone(),
+        application_name: "tale mail",
+    };
+    let pool = pools::connect("operational", &config).await.map_err(StartError::other)?;
+    print!("{}", told(&mail::standing(&pool).await.map_err(StartError::other)?));
+    Ok(())
+}
+
+fn told(standing: &Standing) -> String {
+    let time = |at: &DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let or_never = |at: Option<String>| at.unwrap_or_else(|| "never in the last 30 days".to_owned());
+    let delivery = match &standing.since {
+        Some(since) => format!("on since {}", time(since)),
+        None => "off: no worker has a mail server (SMTP_HOST)".to_owned(),
+    };
+    let because = standing.waits_because.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+    let failed = standing.last_failed.as_ref().map(|(at, code)| format!("{} ({code})", time(at)));
+    format!(
+        "delivery: {delivery}\nwaiting: {}{because}\nlast sent: {}\nlast given up: {}\n",
+        standing.waiting,
+        or_never(standing.last_sent.as_ref().map(time)),
+        or_never(failed),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_says_what_there_is() {
+        let at = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        let off = Standing { since: None, waiting: 0, waits_because: None, last_sent: None, last_failed: None };
+        assert_eq!(
+            told(&off),
+            "delivery: off: no worker has a mail server (SMTP_HOST)\nwaiting: 0\nlast sent: never in the last 30 days\nlast given up: never in the last 30 days\n"
+        );
+        let ailing = Standing {
+            since: Some(at),
+            waiting: 2,
+            waits_because: Some("MAIL_SERVER_UNAVAILABLE".to_owned()),
+            last_sent: Some(at),
+            last_failed: Some((at, "MAIL_REFUSED".to_owned())),
+        };
+        assert_eq!(
+            told(&ailing),
+            "delivery: on since 2023-11-14T22:13:20Z\nwaiting: 2 (MAIL_SERVER_UNAVAILABLE)\nlast sent: 2023-11-14T22:13:20Z\nlast given up: 2023-11-14T22:13:20Z (MAIL_REFUSED)\n"
+        );
     }
 }

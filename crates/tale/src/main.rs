@@ -112,6 +112,7 @@ fn main() -> ExitCode {
             Command::Serve { role, port } => platform::serve(env, role.map(Into::into), port, browsers).await,
             Command::Secrets { command: SecretsCommand::Rotate } => secrets::rotate(&env).await,
             Command::Audit { command: AuditCommand::Heads } => audit::heads(&env).await,
+            Command::Mail { command: MailCommand::Status } => mail::status(&env).await,
             Command::Mail { command: MailCommand::Test { address } } => mail::test(&env, &address).await,
             Command::Audit { command: AuditCommand::Verify { .. } }
             | Command::Env { .. }

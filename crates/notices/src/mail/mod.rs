@@ -242,6 +242,29 @@ impl Post {
     }
 }
 
+/// How the delivery of mail stands. Names no person, and nothing that a mail server said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Since when workers have a mail server; `None` = mail is not delivered.
+    pub since: Option<DateTime<Utc>>,
+    /// Mails that the mail server has not taken yet.
+    pub waiting: i64,
+    /// Why the last attempt of one of these failed: a stable code.
+    pub waits_because: Option<String>,
+    /// When the mail server took one last.
+    pub last_sent: Option<DateTime<Utc>>,
+    /// When one was given up last because it was refused or could not be delivered, and the stable code why.
+    pub last_failed: Option<(DateTime<Utc>, String)>,
+}
+
+/// How delivery stands, of mails of the last 30 days, which are kept.
+///
+/// # Errors
+/// The database's.
+pub async fn standing(pool: &PgPool) -> Result<Standing, sqlx::Error> {
+    store::standing(&mut *pool.acquire().await?).await
+}
+
 /// Whether the deployment delivers mail.
 pub(crate) async fn delivers(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
     store::delivers(conn).await

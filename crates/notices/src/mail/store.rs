@@ -6,6 +6,7 @@ use sqlx::PgConnection;
 use tale_core::ids::{NoticeId, OrgId, UserId};
 use uuid::Uuid;
 
+use super::Standing;
 use crate::{Kind, Locale};
 
 /// Longest reason that is stored, in characters.
@@ -46,6 +47,27 @@ pub(super) async fn announce(conn: &mut PgConnection, on: bool, now: DateTime<Ut
 /// Whether the deployment delivers mail.
 pub(super) async fn delivers(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar("SELECT EXISTS (SELECT FROM app.mail_delivery)").fetch_one(conn).await
+}
+
+/// How delivery stands. Looks across organizations. Reasons are cut to their code: what follows may name a person.
+pub(super) async fn standing(conn: &mut PgConnection) -> Result<Standing, sqlx::Error> {
+    type Row =
+        (Option<DateTime<Utc>>, i64, Option<String>, Option<DateTime<Utc>>, Option<DateTime<Utc>>, Option<String>);
+    let (since, waiting, waits_because, last_sent, failed_at, failed_because): Row = sqlx::query_as(
+        "SELECT (SELECT since FROM app.mail_delivery),
+                (SELECT count(*) FROM app.notice_mails WHERE state = 'open'),
+                (SELECT split_part(reason, ':', 1) FROM app.notice_mails
+                  WHERE state = 'open' AND reason IS NOT NULL ORDER BY created_at DESC LIMIT 1),
+                (SELECT max(settled_at) FROM app.notice_mails WHERE state = 'sent'),
+                failed.settled_at, split_part(failed.reason, ':', 1)
+           FROM (SELECT 1) AS one
+           LEFT JOIN LATERAL (
+               SELECT settled_at, coalesce(reason, '') AS reason FROM app.notice_mails
+                WHERE state = 'failed' ORDER BY settled_at DESC LIMIT 1) failed ON true",
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(Standing { since, waiting, waits_because, last_sent, last_failed: failed_at.zip(failed_because) })
 }
 
 type ReaderRow = (String, Option<String>, Option<String>, Option<String>, Option<OrgId>);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tale_jobs::JobError;
 use tale_notices::Kind;
-use tale_notices::mail::{MAX_AGE, metrics};
+use tale_notices::mail::{MAX_AGE, Standing, metrics, standing};
 
 use crate::world::World;
 
@@ -89,4 +89,30 @@ async fn a_server_that_is_away_is_left_alone_for_a_while_and_nothing_old_is_sent
     world.tell(ada, None, Kind::PasswordChanged, json!({})).await;
     world.process(None).deliver(None, ada).await.unwrap();
     assert_eq!((world.due().await, world.received().len()), (0, 1));
+}
+
+#[tokio::test]
+async fn the_status_tells_what_waits_and_what_failed_without_naming_anybody() {
+    let Some(world) = World::new().await else { return };
+    let acme = world.org("Acme").await;
+    let refused = world.person("refused@acme.test", None, acme, "member").await;
+    let once = world.person("once@acme.test", None, acme, "member").await;
+    let now = tale_core::Clock::now(&*world.clock);
+    let fresh = Standing { since: Some(now), waiting: 0, waits_because: None, last_sent: None, last_failed: None };
+    assert_eq!(standing(&world.db.app).await.unwrap(), fresh);
+    for person in [refused, once] {
+        world.tell(person, None, Kind::PasswordChanged, json!({})).await;
+        let _ = world.deliver(None, person).await;
+    }
+    let ailing = Standing {
+        waiting: 1,
+        waits_because: Some("MAIL_DEFERRED".to_owned()),
+        last_failed: Some((now, "MAIL_REFUSED".to_owned())),
+        ..fresh
+    };
+    assert_eq!(standing(&world.db.app).await.unwrap(), ailing);
+    world.deliver(None, once).await.unwrap();
+    world.process(None).announce().await.unwrap();
+    let off = Standing { since: None, waiting: 0, waits_because: None, last_sent: Some(now), ..ailing };
+    assert_eq!(standing(&world.db.app).await.unwrap(), off);
 }
