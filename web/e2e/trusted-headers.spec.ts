@@ -47,8 +47,13 @@ test('a reverse proxy hands a person over, and the form waits when it may not', 
 	await expect(account).toBeVisible();
 
 	await page.getByRole('button', { name: 'Revoke portal' }).click();
-	await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click();
+	const revoking = page.getByRole('alertdialog');
+	await revoking.getByRole('checkbox', { name: 'Also end the sessions that it began' }).check();
+	await expectAccessible(page);
+	await revoking.getByRole('button', { name: 'Revoke' }).click();
 	await expect(page.getByText('No keys yet')).toBeVisible();
+	const session = await visitor.request.get('/api/app/session');
+	expect((await session.json()).user).toBeNull();
 	await behind.clearCookies();
 	const later = await behind.newPage();
 	await later.goto('/');

@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Postgres};
 use tale_core::crypto::{hmac_sha256, random_token, sha256};
-use tale_core::ids::{OrgId, SessionId, UserId};
+use tale_core::ids::{OrgId, SessionId, TrustedKeyId, UserId};
 use tale_core::{Actor, Code, Problem};
 use tale_notices::{Kind, News, Seen};
 
@@ -74,7 +74,8 @@ pub struct SessionView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Password,
-    TrustedHeaders,
+    /// By the key of a reverse proxy.
+    TrustedHeaders(TrustedKeyId),
     Passkey,
     Sso,
 }
@@ -83,9 +84,16 @@ impl Method {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Password => "password",
-            Self::TrustedHeaders => "trusted-headers",
+            Self::TrustedHeaders(_) => "trusted-headers",
             Self::Passkey => "passkey",
             Self::Sso => "sso",
+        }
+    }
+
+    fn trusted_key(self) -> Option<TrustedKeyId> {
+        match self {
+            Self::TrustedHeaders(key) => Some(key),
+            Self::Password | Self::Passkey | Self::Sso => None,
         }
     }
 }
@@ -391,6 +399,7 @@ impl Identity {
                 user: person.id,
                 active_org,
                 method: method.text(),
+                trusted_key: method.trusted_key(),
                 user_agent: device.user_agent.as_deref(),
                 network: &device.client.network(),
                 at: now,

@@ -236,16 +236,25 @@ impl Identity {
         Ok(assertion::secret_of(&self.0.assertion_secret, id))
     }
 
-    /// Revokes a key for good. Sessions that it began go on.
+    /// Revokes a key for good. Sessions that it began go on, unless `end_sessions` (TRH-12).
     ///
     /// # Errors
     /// `ORG_FORBIDDEN` without the right, `TRUSTED_KEY_NOT_FOUND`.
-    pub async fn revoke_trusted_key(&self, caller: &Caller, id: TrustedKeyId) -> Result<(), Problem> {
+    pub async fn revoke_trusted_key(
+        &self,
+        caller: &Caller,
+        id: TrustedKeyId,
+        end_sessions: bool,
+    ) -> Result<(), Problem> {
         caller.require(Capability::SignInManage)?;
         let mut tx = self.begin().await?;
         let now = self.now();
         let name = store::trusted_headers::revoke(&mut tx, caller.org, id, now).await?.ok_or_else(no_key)?;
-        let change = Change::organization("trusted_headers.key_revoked").on("trusted_key", id).named(&name);
+        let mut change = Change::organization("trusted_headers.key_revoked").on("trusted_key", id).named(&name);
+        if end_sessions {
+            change = change
+                .with("endedSessions", store::sessions::delete_of_trusted_key(&mut tx, caller.org, id, now).await?);
+        }
         trail::record(&mut tx, now, caller.org, &caller.actor(), &change).await?;
         trail::hint(&mut tx, caller.org, Topic::Organization, None).await?;
         tx.commit().await?;
@@ -373,9 +382,12 @@ impl Identity {
         };
         let person = SignedInPerson { id: user, name: &name, email };
         let signed_in =
-            self.make_session(&mut tx, person, Some(key.org_id), Method::TrustedHeaders, false, device).await?;
+            self.make_session(&mut tx, person, Some(key.org_id), Method::TrustedHeaders(key.id), false, device).await?;
         store::accounts::set_last_org(&mut tx, user, key.org_id).await?;
-        store::trusted_headers::touch(&mut tx, key.org_id, key.id, now).await?;
+        // Whoever revokes the key at this moment comes before, and it signs nobody in, or after, and sees the session.
+        if !store::trusted_headers::touch(&mut tx, key.org_id, key.id, now).await? {
+            return Ok(None);
+        }
         let change =
             Change::account("auth.signed_in").on("user", user).with("method", SOURCE).with("key", key.name.as_str());
         trail::in_every_org(&mut tx, now, user, &Actor::User { id: user }, &change).await?;

@@ -11,7 +11,7 @@ use tale_core::{Code, Problem};
 use tale_env::SiteSettings;
 use tale_identity::Role;
 use tale_identity::trusted_headers::{Assertion, HandOff};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -112,6 +112,15 @@ struct TrustedHeaderSettings {
     enabled: bool,
     /// The highest role that a header can give.
     max_asserted_role: AssertableRole,
+}
+
+/// What else the revocation of a key does.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct RevokeKeyQuery {
+    /// Whether the sessions that the key began end as well, except those that began before this was recorded.
+    end_sessions: Option<bool>,
 }
 
 /// Who may show the organization in a frame.
@@ -256,15 +265,16 @@ async fn create_key(
     Ok((StatusCode::CREATED, Json(made)))
 }
 
-/// Revokes a key for good. Sessions that it began go on.
-#[utoipa::path(delete, path = "/api/app/trusted-headers/keys/{id}", tag = "trusted headers", params(("id" = String, Path), ("orgId" = Option<String>, Query)), responses((status = 204)), operation_id = "revoke_trusted_key")]
+/// Revokes a key for good. Sessions that it began go on, unless they are to end.
+#[utoipa::path(delete, path = "/api/app/trusted-headers/keys/{id}", tag = "trusted headers", params(("id" = String, Path), ("orgId" = Option<String>, Query), RevokeKeyQuery), responses((status = 204)), operation_id = "revoke_trusted_key")]
 async fn revoke_key(
     State(app): State<App>,
     Member(caller): Member,
     Path(id): Path<String>,
+    query: Result<Query<RevokeKeyQuery>, HttpProblem>,
 ) -> Result<StatusCode, HttpProblem> {
     caller.require(tale_identity::Capability::SignInManage)?;
-    app.identity.revoke_trusted_key(&caller, key_id(&id)?).await?;
+    app.identity.revoke_trusted_key(&caller, key_id(&id)?, query?.0.end_sessions.unwrap_or_default()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
-use tale_core::ids::{OrgId, SessionId, UserId};
+use tale_core::ids::{OrgId, SessionId, TrustedKeyId, UserId};
 
 /// The shortest window, in minutes, of the organizations that the person of session `s` belongs to; NULL
 /// when none has one: their policies `session_idle_timeout`, whose fields are always there. Reads a row per
@@ -56,6 +56,8 @@ pub(crate) struct NewSession<'a> {
     pub(crate) user: UserId,
     pub(crate) active_org: Option<OrgId>,
     pub(crate) method: &'a str,
+    /// The key of the reverse proxy that began it.
+    pub(crate) trusted_key: Option<TrustedKeyId>,
     pub(crate) user_agent: Option<&'a str>,
     pub(crate) network: &'a str,
     pub(crate) at: DateTime<Utc>,
@@ -79,8 +81,9 @@ pub(crate) async fn insert(
 ) -> Result<Option<DateTime<Utc>>, sqlx::Error> {
     sqlx::query_scalar(
         "INSERT INTO app.sessions
-             (id, token_hash, user_id, active_org_id, method, user_agent, network, created_at, last_used_at, renewed_at, expires_at)
-         VALUES ($1, $2, $3, $4, $9, $5, $6, $7, $7, $7, $8)
+             (id, token_hash, user_id, active_org_id, method, user_agent, network, created_at, last_used_at, renewed_at, expires_at,
+              trusted_key_id)
+         VALUES ($1, $2, $3, $4, $9, $5, $6, $7, $7, $7, $8, $10)
          RETURNING (SELECT u.password_changed_at FROM app.users u WHERE u.id = $3)",
     )
     .bind(new.id)
@@ -92,6 +95,7 @@ pub(crate) async fn insert(
     .bind(new.at)
     .bind(new.expires_at)
     .bind(new.method)
+    .bind(new.trusted_key)
     .fetch_one(conn)
     .await
 }
@@ -293,6 +297,28 @@ pub(crate) async fn delete_all(
         .execute(conn)
         .await?;
     Ok(done.rows_affected())
+}
+
+/// Ends the sessions that a key of the organization's reverse proxy began. Returns how many had not expired.
+pub(crate) async fn delete_of_trusted_key(
+    conn: &mut PgConnection,
+    org: OrgId,
+    key: TrustedKeyId,
+    now: DateTime<Utc>,
+) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(
+        "WITH ended AS (
+             DELETE FROM app.sessions s
+              USING app.trusted_header_keys k
+              WHERE k.org_id = $1 AND k.id = $2 AND s.trusted_key_id = k.id
+             RETURNING s.expires_at)
+         SELECT count(*) FROM ended WHERE expires_at > $3",
+    )
+    .bind(org)
+    .bind(key)
+    .bind(now)
+    .fetch_one(conn)
+    .await
 }
 
 /// The live sessions of a person, last used first.

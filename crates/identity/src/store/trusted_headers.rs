@@ -146,20 +146,22 @@ pub(crate) async fn presented(conn: &mut PgConnection, hash: &[u8; 32]) -> Resul
     .await
 }
 
-/// Notes a use.
+/// Notes a use of a live key. `false`: it was revoked meanwhile.
 pub(crate) async fn touch(
     conn: &mut PgConnection,
     org: OrgId,
     id: TrustedKeyId,
     at: DateTime<Utc>,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE app.trusted_header_keys SET last_used_at = $3 WHERE org_id = $1 AND id = $2")
-        .bind(org)
-        .bind(id)
-        .bind(at)
-        .execute(conn)
-        .await
-        .map(drop)
+) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE app.trusted_header_keys SET last_used_at = $3 WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL",
+    )
+    .bind(org)
+    .bind(id)
+    .bind(at)
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() == 1)
 }
 
 /// Sets whether a live key takes signed assertions only; returns its name and what it was before.

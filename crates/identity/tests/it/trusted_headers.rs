@@ -40,7 +40,7 @@ async fn sign_ins_moves_and_refusals_are_written_down() {
     assert!(matches!(hand_off(Some(&key.secret), "Eve@Other.test", "admin").await, HandOff::Refused));
     world.identity.set_trusted_headers(&owner.caller, false, Role::Admin).await.unwrap();
     assert!(matches!(hand_off(Some(&key.secret), "zoe@acme.test", "admin").await, HandOff::KeyRefused));
-    world.identity.revoke_trusted_key(&owner.caller, key.id).await.unwrap();
+    world.identity.revoke_trusted_key(&owner.caller, key.id, false).await.unwrap();
     assert!(matches!(hand_off(Some(&key.secret), "zoe@acme.test", "admin").await, HandOff::KeyRefused));
     let failed: Vec<(Value, Option<String>, Option<String>)> = sqlx::query_as(
         "SELECT details, actor_email, actor_email_hash FROM app.audit_entries
@@ -101,4 +101,47 @@ async fn a_key_opens_its_own_organization_and_no_other_of_the_same_person() {
     let there = world.identity.caller_for_session(&principal, Some(second.id)).await;
     assert_eq!(there.unwrap_err().code, Code::OrgForbidden);
     assert!(world.identity.copy_session(&principal, &signed_in.token).is_none(), "a copy would not know of it");
+}
+
+#[tokio::test]
+async fn a_revocation_ends_the_sessions_of_its_key_when_it_is_told_to() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    world.identity.set_trusted_headers(&owner.caller, true, Role::Member).await.unwrap();
+    let mut keys = Vec::new();
+    for name in ["kept", "left", "ended"] {
+        keys.push(world.identity.create_trusted_key(&owner.caller, name, false).await.unwrap());
+    }
+    let mut tokens = Vec::new();
+    for key in &keys {
+        for email in ["zoe@acme.test", "yan@acme.test"] {
+            let said = assertion(Some(&key.secret), email, "member");
+            let HandOff::SignedIn(signed_in) = world.identity.hand_off(&said, &device("203.0.113.9")).await.unwrap()
+            else {
+                panic!("refused")
+            };
+            tokens.push(signed_in.token);
+        }
+    }
+    world.identity.revoke_trusted_key(&owner.caller, keys[1].id, false).await.unwrap();
+    world.identity.revoke_trusted_key(&owner.caller, keys[2].id, true).await.unwrap();
+    let mut live = Vec::new();
+    for token in &tokens {
+        live.push(world.identity.authenticate_session(token, false).await.is_ok());
+    }
+    assert_eq!(live, [true, true, true, true, false, false]);
+    assert!(world.identity.authenticate_session(&owner.token, false).await.is_ok());
+    let details: Vec<Value> = sqlx::query_scalar(
+        "SELECT details FROM app.audit_entries WHERE action = 'trusted_headers.key_revoked' ORDER BY id",
+    )
+    .fetch_all(&world.db.app)
+    .await
+    .unwrap();
+    assert_eq!((&details[0]["endedSessions"], &details[1]["endedSessions"]), (&Value::Null, &Value::from(2)));
+
+    // Another organization's owner reaches neither the key nor its sessions.
+    let eve = world.stranger("eve@other.test", "Other").await;
+    let foreign = world.identity.revoke_trusted_key(&eve.caller, keys[0].id, true).await;
+    assert_eq!(foreign.unwrap_err().code, Code::TrustedKeyNotFound);
+    assert!(world.identity.authenticate_session(&tokens[0], false).await.is_ok());
 }

@@ -44,7 +44,9 @@ export async function setSignedOnly(orgId: string, id: string, signedOnly: boole
 	return signingSecret;
 }
 
-export async function revokeTrustedKey(orgId: string, id: string): Promise<void> {
-	await send(api.DELETE('/api/app/trusted-headers/keys/{id}', { params: { query: { orgId }, path: { id } } }));
+/** Revokes a key, and ends the sessions that it began when told to. */
+export async function revokeTrustedKey(orgId: string, id: string, endSessions: boolean): Promise<void> {
+	const params = { query: { orgId, endSessions }, path: { id } };
+	await send(api.DELETE('/api/app/trusted-headers/keys/{id}', { params }));
 	await reread(orgId);
 }
