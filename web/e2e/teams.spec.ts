@@ -1,6 +1,6 @@
 import { expect, expectAccessible, expectNoOverflow, test } from './support/app.ts';
 
-test('a team is made, changed and deleted, and keeps at least one member', async ({ owner }) => {
+test('a team is made, changed and deleted, and keeps at least one member', async ({ owner, baseURL }) => {
 	const { page } = owner;
 	const name = `Sales ${Date.now()}`;
 	await owner.open('settings/teams');
@@ -39,7 +39,16 @@ test('a team is made, changed and deleted, and keeps at least one member', async
 	await page.setViewportSize({ width: 390, height: 844 });
 	await expectNoOverflow(page);
 	await renamed.getByRole('button', { name: `Actions for ${name} North` }).click();
+	const { teams } = await (await page.request.get(`/api/app/teams?orgId=${owner.orgId}`)).json();
+	const team = teams.find((one: { name: string }) => one.name === `${name} North`).id;
+	const key = await page.request.post(`/api/app/api-keys?orgId=${owner.orgId}`, {
+		data: { name: 'of the team', expiresInDays: 1, kind: 'team', teamId: team, role: 'member' },
+		headers: { Origin: baseURL ?? '' }
+	});
+	expect(key.ok(), await key.text()).toBe(true);
 	await page.getByRole('menuitem', { name: 'Delete team' }).click();
+	await expect(page.getByRole('alertdialog')).toContainText('1 API key of the team ends.');
+	await expectAccessible(page);
 	await page.getByRole('alertdialog').getByRole('button', { name: 'Delete team' }).click();
 	await expect(renamed).toHaveCount(0);
 });

@@ -70,6 +70,19 @@ pub struct TeamMember {
     pub email: String,
 }
 
+/// What the deletion of a team touches (TEAM-8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
+pub struct TeamDeletion {
+    /// People who lose the team and stay in the organization.
+    pub members: i64,
+    /// Live API keys of the team, which end with it.
+    pub api_keys: i64,
+    /// Usage limits of the team or of each of its members, which no longer apply.
+    pub limits: i64,
+    /// Rules about models for the team, which no longer apply.
+    pub model_rules: i64,
+}
+
 /// A team to make.
 #[derive(Debug, Clone, Default)]
 pub struct NewTeam {
@@ -215,6 +228,16 @@ impl Identity {
         trail::hint(&mut tx, caller.org, Topic::Teams, None).await?;
         tx.commit().await?;
         Ok(())
+    }
+
+    /// What the deletion of a team would touch now.
+    ///
+    /// # Errors
+    /// `TEAM_FORBIDDEN` without the right, `TEAM_NOT_FOUND`.
+    pub async fn team_deletion(&self, caller: &Caller, team: TeamId) -> Result<TeamDeletion, Problem> {
+        caller.require(Capability::TeamsManage)?;
+        let mut conn = self.0.db.acquire().await?;
+        store::teams::deletion(&mut conn, caller.org, team, self.now()).await?.ok_or_else(not_found)
     }
 
     /// Deletes a team. Its people stay members of the organization (TEAM-9).

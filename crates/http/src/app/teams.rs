@@ -72,6 +72,20 @@ struct TeamMembers {
     members: Vec<TeamMember>,
 }
 
+/// What the deletion of a team touches.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct TeamDeletion {
+    /// People who lose the team and stay in the organization.
+    members: i64,
+    /// Live API keys of the team, which end with it.
+    api_keys: i64,
+    /// Usage limits of the team or of each of its members, which no longer apply.
+    limits: i64,
+    /// Rules about models for the team, which no longer apply.
+    model_rules: i64,
+}
+
 /// A team to make.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -109,6 +123,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list_teams, create_team))
         .routes(routes!(update_team, delete_team))
+        .routes(routes!(preview_team_deletion))
         .routes(routes!(list_team_members, add_team_members))
         .routes(routes!(remove_team_member))
 }
@@ -151,6 +166,23 @@ async fn update_team(
     let change = teams::TeamChange { name: form.name, description: form.description };
     app.identity.update_team(&caller, id, &change).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// What the deletion of a team would touch now.
+#[utoipa::path(get, path = "/api/app/teams/{id}/deletion", tag = "teams", params(("id" = TeamId, Path), ("orgId" = Option<String>, Query)), responses((status = 200, body = TeamDeletion)))]
+async fn preview_team_deletion(
+    State(app): State<App>,
+    Member(caller): Member,
+    Path(id): Path<String>,
+) -> Result<Json<TeamDeletion>, HttpProblem> {
+    caller.require(Capability::TeamsManage)?;
+    let found = app.identity.team_deletion(&caller, id_of(&id)?).await?;
+    Ok(Json(TeamDeletion {
+        members: found.members,
+        api_keys: found.api_keys,
+        limits: found.limits,
+        model_rules: found.model_rules,
+    }))
 }
 
 /// Deletes a team. Its people stay members of the organization.

@@ -4,6 +4,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
 use tale_core::ids::{OrgId, TeamId, UserId};
 
+use crate::teams::TeamDeletion;
+
 /// A team.
 #[derive(Debug, FromRow)]
 pub(crate) struct TeamRow {
@@ -124,6 +126,37 @@ pub(crate) async fn delete(conn: &mut PgConnection, org: OrgId, team: TeamId) ->
         .execute(conn)
         .await
         .map(drop)
+}
+
+/// What hangs on a team; `None` when there is no such team. Rules are those that are stored, whether their policy is on
+/// or not.
+pub(crate) async fn deletion(
+    conn: &mut PgConnection,
+    org: OrgId,
+    team: TeamId,
+    now: DateTime<Utc>,
+) -> Result<Option<TeamDeletion>, sqlx::Error> {
+    sqlx::query_as(
+        "WITH rules AS (
+             SELECT p.key, count(*) AS count
+               FROM app.policies p, jsonb_path_query(p.value, '$.rules[*]') AS rule
+              WHERE p.org_id = $1 AND p.key IN ('budgets', 'model_access', 'default_models')
+                AND rule ->> 'scope' = 'team' AND lower(rule ->> 'scopeId') = $2::uuid::text
+              GROUP BY p.key)
+         SELECT (SELECT count(*) FROM app.team_members m WHERE m.org_id = $1 AND m.team_id = $2) AS members,
+                (SELECT count(*) FROM app.api_keys k
+                  WHERE k.org_id = $1 AND k.team_id = $2 AND k.revoked_at IS NULL
+                    AND (k.expires_at IS NULL OR k.expires_at > $3)) AS api_keys,
+                (SELECT coalesce(sum(count), 0)::bigint FROM rules WHERE key = 'budgets') AS limits,
+                (SELECT coalesce(sum(count), 0)::bigint FROM rules WHERE key <> 'budgets') AS model_rules
+           FROM app.teams t
+          WHERE t.org_id = $1 AND t.id = $2",
+    )
+    .bind(org)
+    .bind(team)
+    .bind(now)
+    .fetch_optional(conn)
+    .await
 }
 
 /// Who is in a team, by name.

@@ -5,7 +5,8 @@ use tale_core::Code;
 use tale_core::ids::{TeamId, UserId};
 use tale_governance::policies::Key;
 use tale_identity::Role;
-use tale_identity::teams::{NewTeam, TeamChange};
+use tale_identity::api_keys::BelongsTo;
+use tale_identity::teams::{NewTeam, TeamChange, TeamDeletion};
 
 use crate::world::{Person, World, code};
 
@@ -140,4 +141,45 @@ async fn rules_about_models_follow_who_is_in_a_team() {
     world.identity.delete_team(&owner.caller, sales).await.unwrap();
     world.pass(tale_governance::policies::MAX_AGE);
     assert_eq!(seen(&ann).await, [false, true]);
+}
+
+#[tokio::test]
+async fn before_a_team_is_deleted_it_is_said_what_hangs_on_it() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let ann = world.member(&owner, "ann@acme.test", Role::Member).await;
+    let sales = made(&world, &owner, "Sales", &[&owner, &ann]).await;
+    let support = made(&world, &owner, "Support", &[&owner]).await;
+    let nothing = TeamDeletion { members: 1, api_keys: 0, limits: 0, model_rules: 0 };
+    assert_eq!(world.identity.team_deletion(&owner.caller, support).await.unwrap(), nothing);
+
+    let key = async |team, days: i64| {
+        world.identity.create_key(&owner.caller, BelongsTo::Team(team, Role::Editor), "k", Some(days)).await.unwrap().id
+    };
+    let revoked = key(sales, 30).await;
+    world.identity.revoke_key(&owner.caller, revoked).await.unwrap();
+    key(sales, 1).await;
+    key(sales, 30).await;
+    world.pass(std::time::Duration::from_secs(2 * 24 * 3600));
+    let owner_again = world.sign_in("owner@acme.test", crate::world::PASSWORD).await.unwrap();
+    let principal = world.identity.authenticate_session(&owner_again.token, false).await.unwrap();
+    let caller = world.identity.caller_for_session(&principal, Some(owner.org)).await.unwrap();
+    let actor = caller.actor();
+    let access = json!({ "enabled": false, "rules": [
+        { "scope": "team", "scopeId": sales, "allowedModels": ["p/a"] },
+        { "scope": "team", "scopeId": support, "allowedModels": ["p/a"] },
+        { "scope": "default", "allowedModels": ["p/b"] },
+    ] });
+    world.policies.set(owner.org, &actor, Key::ModelAccess, access, None).await.unwrap();
+    let limits = json!({ "enabled": true, "rules": [
+        { "scope": "team", "scopeId": sales, "period": "daily", "maxRequests": 5 },
+    ] });
+    world.policies.set(owner.org, &actor, Key::Budgets, limits, None).await.unwrap();
+    let told = world.identity.team_deletion(&caller, sales).await.unwrap();
+    assert_eq!(told, TeamDeletion { members: 2, api_keys: 1, limits: 1, model_rules: 1 });
+
+    assert_eq!(code(world.identity.team_deletion(&ann.caller, sales).await), Code::TeamForbidden);
+    let eve = world.stranger("eve@other.test", "Other").await;
+    assert_eq!(code(world.identity.team_deletion(&eve.caller, sales).await), Code::TeamNotFound);
+    assert_eq!(code(world.identity.team_deletion(&caller, TeamId::new()).await), Code::TeamNotFound);
 }

@@ -2,7 +2,7 @@
 import { api, send } from '#lib/api/client.ts';
 import { keys } from '#lib/api/keys.ts';
 import { queryClient } from '#lib/api/query-client.ts';
-import type { Team, TeamMember } from '#lib/api/types.ts';
+import type { Team, TeamDeletion, TeamMember } from '#lib/api/types.ts';
 import { describeProblems } from '#lib/i18n/problems.ts';
 import { m } from '#lib/paraglide/messages.js';
 
@@ -25,6 +25,14 @@ export const teamMembersQuery = (orgId: string, id: string) => ({
 	queryKey: keys.org(orgId, 'teams', id, 'members'),
 	queryFn: async ({ signal }: { signal: AbortSignal }): Promise<TeamMember[]> =>
 		(await send(api.GET('/api/app/teams/{id}/members', { params: { query: { orgId }, path: { id } }, signal }))).members
+});
+
+/** What the deletion of a team would touch, looked up anew each time somebody is about to. */
+export const teamDeletionQuery = (orgId: string, id: string) => ({
+	queryKey: keys.org(orgId, 'teams', id, 'deletion'),
+	queryFn: ({ signal }: { signal: AbortSignal }): Promise<TeamDeletion> =>
+		send(api.GET('/api/app/teams/{id}/deletion', { params: { query: { orgId }, path: { id } }, signal })),
+	staleTime: 0
 });
 
 export interface TeamForm {
