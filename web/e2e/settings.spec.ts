@@ -13,6 +13,7 @@ const PAGES = [
 	'settings/account',
 	'settings/personalization',
 	'settings/organization',
+	'settings/branding',
 	'settings/teams',
 	'settings/members',
 	'settings/trusted-headers',
@@ -33,7 +34,7 @@ for (const [theme, locale] of [
 	['light', 'fr']
 ] as const satisfies [Theme, Locale][]) {
 	test(`settings have no accessibility fault and fit, ${theme}, ${locale}`, async ({ page, context }) => {
-		// Fourteen pages, each looked at twice.
+		// Fifteen pages, each looked at twice.
 		test.slow();
 		const orgId = await signIn(context);
 		await prefer(context, theme, locale, orgId);
@@ -183,4 +184,35 @@ test('losing the server is said, and clears by itself', async ({ owner }) => {
 	await context.setOffline(false);
 	await expect(page.getByRole('alertdialog')).toHaveCount(0, { timeout: 15_000 });
 	await expect(page.getByLabel('Name')).toBeVisible();
+});
+
+test('an account without a language gets the one that it is read in, and keeps it elsewhere', async ({
+	owner,
+	browser,
+	baseURL
+}) => {
+	const { page, orgId } = owner;
+	const stored = async () =>
+		(await (await page.request.get(`/api/app/preferences?orgId=${orgId}`)).json()).locale as Locale | null;
+	const answer = await page.request.put(`/api/app/preferences?orgId=${orgId}`, {
+		data: { locale: null, theme: 'light', customInstructions: { enabled: null, text: '' } },
+		headers: { Origin: baseURL ?? '' }
+	});
+	expect(answer.ok(), await answer.text()).toBe(true);
+	// A browser that speaks German, in which nobody chose anything.
+	const german = await browser.newContext({ baseURL, locale: 'de-CH' });
+	await signIn(german);
+	const visit = await german.newPage();
+	await visit.goto(`/dashboard/${orgId}/settings/account`);
+	await expect(visit.getByRole('heading', { level: 1, name: 'Konto' })).toBeVisible();
+	await expect.poll(stored).toBe('de');
+	await expectAccessible(visit);
+
+	// It is the account's from now on, and is chosen on its page.
+	await owner.open('settings/account');
+	await expect(page.getByRole('heading', { level: 1, name: 'Konto' })).toBeVisible();
+	await page.getByLabel('Sprache').selectOption('fr');
+	await expect(page.getByRole('heading', { level: 1, name: 'Compte' })).toBeVisible();
+	await expect.poll(stored).toBe('fr');
+	await german.close();
 });

@@ -15,10 +15,14 @@ export const preferencesQuery = (orgId: string) => ({
 		send(api.GET('/api/app/preferences', { params: { query: { orgId } }, signal }))
 });
 
-/** Shows what was chosen on another device. */
-export function applyPreferences(preferences: Preferences): void {
+/**
+ * Shows what was chosen on another device. An account without a language gets the one it is read in, so that mail comes
+ * in it as well.
+ */
+export function applyPreferences(orgId: string, preferences: Preferences): void {
 	if (preferences.theme !== theme.current) theme.set(preferences.theme);
-	if (preferences.locale && preferences.locale !== locale.current) locale.set(preferences.locale);
+	if (!preferences.locale) savePreferences(orgId, { locale: locale.current }).catch(() => {});
+	else if (preferences.locale !== locale.current) locale.set(preferences.locale);
 }
 
 /** Saves go one after another: each sends the whole object and must not undo the one before. */
