@@ -32,6 +32,7 @@ test('a member sees their own settings only, and every other page says why it is
 	for (const [path, title] of [
 		['organization', 'Organization'],
 		['members', 'Members'],
+		['branding', 'Branding'],
 		['trusted-headers', 'Trusted headers'],
 		['provisioning', 'Provisioning'],
 		['providers', 'AI providers'],

@@ -66,6 +66,12 @@ const SHOTS: Shot[] = [
 	},
 	{ name: 'preferences', path: org('settings/personalization') },
 	{ name: 'organization', path: org('settings/organization') },
+	{ name: 'branding', path: org('settings/branding') },
+	{
+		name: 'branding-color',
+		path: org('settings/branding'),
+		act: (page) => page.locator('form#branding input:not([type=color])').fill('#ffe600')
+	},
 	{ name: 'teams', path: org('settings/teams') },
 	{ name: 'team-add', path: org('settings/teams'), act: (page) => page.locator('header button.primary').click() },
 	{ name: 'security', path: org('settings/governance/security') },

@@ -9,6 +9,7 @@ const PAGES: [path: string, api: RegExp, title: string][] = [
 	['chat', /\/api\/app\/chat\/threads\?.*archived=false/, 'Your chats couldn’t be loaded'],
 	['documents', /\/api\/app\/documents\?/, 'Documents couldn’t be loaded'],
 	['settings/members', /\/api\/app\/members\?/, 'The members couldn’t be loaded'],
+	['settings/branding', /\/api\/app\/branding\?/, 'The branding couldn’t be loaded'],
 	['settings/providers', /\/api\/app\/providers\?/, 'The AI providers couldn’t be loaded'],
 	['settings/api/rest', /\/api\/app\/api-keys\?/, 'The API keys couldn’t be loaded'],
 	['settings/data-residency', /\/api\/app\/knowledge\/embedding\?/, 'The embedding model couldn’t be loaded'],

@@ -10,6 +10,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const locales = ['en', 'de', 'fr'] as const;
 const folders = [
 	'messages',
+	'messages/branding',
 	'messages/chat',
 	'messages/documents',
 	'messages/notifications',

@@ -10,6 +10,15 @@
 		// Storage can be blocked; the system's theme and the browser's language stand.
 	}
 	const path = location.pathname;
+	try {
+		// The colour that the organization had at the last visit (lib/branding/apply.ts).
+		const { org, tokens } = JSON.parse(localStorage.getItem('tale.brand') ?? '{}');
+		if (org && path.includes(`/dashboard/${org}`)) {
+			for (const [token, value] of Object.entries(tokens)) root.style.setProperty(token, value);
+		}
+	} catch {
+		// Whatever stands there is no colour.
+	}
 	if (/\/dashboard\/[^/]{16,}/.test(path)) {
 		root.dataset.boot = /\/(chat|home|settings)(\/|$)/.test(path) ? 'panel' : 'rail';
 	}

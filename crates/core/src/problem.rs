@@ -55,6 +55,7 @@ codes! {
     FileSizeInvalid = 400 "FILE_SIZE_INVALID",
     FileTooLarge = 400 "FILE_TOO_LARGE",
     UnsupportedFileType = 400 "UNSUPPORTED_FILE_TYPE",
+    ImageSvgActiveContent = 400 "IMAGE_SVG_ACTIVE_CONTENT",
     UploadPolicyRejected = 400 "UPLOAD_POLICY_REJECTED",
     UserNotOrgMember = 400 "USER_NOT_ORG_MEMBER",
     EmbeddingProviderUnsupported = 400 "EMBEDDING_PROVIDER_UNSUPPORTED",

@@ -135,6 +135,8 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
         return;
     }
     let signed_out = [
+        "/api/app/branding/published/{organization}",
+        "/api/app/branding/published/{organization}/{image}",
         "/api/app/session",
         "/api/app/setup",
         "/api/auth/sign-in/email",

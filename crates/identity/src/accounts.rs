@@ -1,5 +1,7 @@
 //! Accounts: the first owner, sign-up, and what people change about their own account.
 
+use std::collections::HashMap;
+
 use secrecy::ExposeSecret;
 use sqlx::PgConnection;
 use tale_core::crypto::{constant_time_eq, sha256};
@@ -8,6 +10,7 @@ use tale_core::{Actor, Code, Problem};
 use tale_governance::policies::PasswordRules;
 use tale_notices::Kind;
 
+use crate::branding::PublishedBranding;
 use crate::caller::SessionPrincipal;
 use crate::fields;
 use crate::organizations::OrganizationView;
@@ -66,6 +69,8 @@ pub struct Account {
 pub struct SessionOverview {
     /// The person's organizations with the role in each, disabled ones included.
     pub organizations: Vec<OrganizationView>,
+    /// How those of them look that set anything.
+    pub branding: HashMap<OrgId, PublishedBranding>,
     /// The organization to show.
     pub active_org: Option<OrgId>,
     /// Whether no account exists yet.
@@ -195,6 +200,7 @@ impl Identity {
             let setup_required = !store::accounts::any(&mut conn).await?;
             return Ok(SessionOverview {
                 organizations: Vec::new(),
+                branding: HashMap::new(),
                 active_org: None,
                 setup_required,
                 setup_token_required: setup_required && !device.local,
@@ -223,8 +229,11 @@ impl Identity {
             .or_else(|| organizations.first())
             .map(|org| org.id);
         let can_create_organization = self.may_create_organization(&mut conn, &principal.email).await?;
+        let ids: Vec<OrgId> = organizations.iter().map(|org| org.id).collect();
+        let branding = self.brandings(&mut conn, &ids).await?;
         Ok(SessionOverview {
             organizations,
+            branding,
             active_org,
             setup_required: false,
             setup_token_required: false,

@@ -7,6 +7,7 @@ use tale_core::crypto::FieldCipher;
 use tale_core::net::HostPolicy;
 use tale_env::Settings;
 use tale_governance::policies::PasswordRules;
+use tale_orgfiles::ConfigStore;
 
 use crate::factors::{FactorLabels, RelyingParty};
 use crate::lockout::LoginPolicy;
@@ -46,10 +47,12 @@ pub struct IdentityConfig {
     pub hash_cost: HashCost,
     /// Which hosts identity providers may be on.
     pub provider_hosts: HostPolicy,
+    /// Where operators may edit branding; `None` = nowhere.
+    pub files: Option<ConfigStore>,
 }
 
 impl IdentityConfig {
-    /// From the environment, without the cipher, which its caller has.
+    /// From the environment, without the cipher and the files, which its caller has.
     #[must_use]
     pub fn from_settings(settings: &Settings) -> Self {
         Self {

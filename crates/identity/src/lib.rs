@@ -8,6 +8,7 @@
 pub mod accounts;
 pub mod api_keys;
 mod assertion;
+pub mod branding;
 pub mod caller;
 pub mod config;
 pub mod factors;

@@ -8,6 +8,7 @@
 //!     object-storage/connection.secrets.json
 //!     knowledge/connection.json
 //!     knowledge/connection.secrets.json
+//!     branding/branding.yml
 //!     governance/<policy>.yml
 //!     providers/<name>.yml
 //! ```

@@ -251,7 +251,8 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
     })
     .map_err(StartError::other)?;
     let ledger = models.ledger().clone();
-    let config = IdentityConfig { cipher: Some(cipher), ..IdentityConfig::from_settings(&settings) };
+    let config =
+        IdentityConfig { cipher: Some(cipher), files: Some(files.clone()), ..IdentityConfig::from_settings(&settings) };
     let identity = Identity::new(app_db.clone(), clock.clone(), config).map_err(StartError::other)?;
     let blobs = object_store::open(&settings, &files, parts.embedded_store.as_ref(), clock.clone()).await?;
     if blobs.is_configured()
@@ -428,6 +429,10 @@ pub(crate) async fn run(settings: Settings, parts: Parts, stop: CancellationToke
         });
     }
     if works {
+        tasks.spawn({
+            let (identity, background) = (identity.clone(), background.clone());
+            async move { background.run_until_cancelled(identity.follow_branding_files()).await }
+        });
         tasks.spawn(seal::run(app_db.clone(), background.clone()));
         tasks.spawn(watch::run(audit, background.clone()));
         tasks.spawn(sweep_idle(identity.clone(), background.clone()));

@@ -202,7 +202,8 @@ async fn setup(
         setup_token: form.setup_token,
     };
     let (signed_in, organization) = app.identity.setup(&setup, &device).await?;
-    let done = SetupDone { user: SessionUser::from(&signed_in), organization: organization.into() };
+    let done =
+        SetupDone { user: SessionUser::from(&signed_in), organization: OrganizationSummary::of(organization, None) };
     Ok((AppendHeaders(entry_cookies(&app, &origin.0, &signed_in)?), Json(done)))
 }
 

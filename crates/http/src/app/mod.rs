@@ -5,6 +5,7 @@ pub mod account;
 pub mod api_keys;
 mod audit;
 pub mod auth;
+mod branding;
 pub mod chat;
 pub mod code;
 pub mod composer;
@@ -50,6 +51,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(api_keys::router())
         .merge(audit::router())
         .merge(auth::router())
+        .merge(branding::router())
         .merge(factors::router())
         .merge(governance::router())
         .merge(members::router())

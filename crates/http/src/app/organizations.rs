@@ -6,12 +6,14 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tale_core::ids::OrgId;
 use tale_core::{Code, Problem};
+use tale_identity::branding;
 use tale_identity::organizations::OrganizationView;
 use tale_identity::{Caller, Capability, SessionPrincipal};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::branding::PublishedBranding;
 use super::members::Role;
 use crate::body::Body;
 use crate::caller::Signed;
@@ -30,11 +32,16 @@ pub(crate) struct OrganizationSummary {
     slug: String,
     /// The person's role there.
     role: Role,
+    /// How it looks; `null` when it looks as Tale does by itself.
+    #[schema(required)]
+    branding: Option<PublishedBranding>,
 }
 
-impl From<OrganizationView> for OrganizationSummary {
-    fn from(org: OrganizationView) -> Self {
-        Self { id: org.id.to_string(), name: org.name, slug: org.slug, role: org.role.into() }
+impl OrganizationSummary {
+    /// An organization that looks as `branding` says.
+    pub(crate) fn of(org: OrganizationView, branding: Option<branding::PublishedBranding>) -> Self {
+        let branding = branding.map(|branding| PublishedBranding::of(org.id, branding));
+        Self { id: org.id.to_string(), name: org.name, slug: org.slug, role: org.role.into(), branding }
     }
 }
 

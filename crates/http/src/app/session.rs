@@ -96,6 +96,7 @@ async fn session(
     let named = principal.is_none() && !overview.setup_required && names_somebody(&app, &headers);
     let trusted_headers = named && app.identity.trusts_headers().await?;
     let sso = principal.is_none() && !overview.setup_required && app.identity.offers_sso().await?;
+    let mut branding = overview.branding;
     let wanted = match &principal {
         Some(principal) if principal.password_due.is_none() => app.identity.factor_wanted(principal).await?,
         _ => Vec::new(),
@@ -120,7 +121,14 @@ async fn session(
             name: principal.name,
             email: principal.email,
         }),
-        organizations: overview.organizations.into_iter().map(OrganizationSummary::from).collect(),
+        organizations: overview
+            .organizations
+            .into_iter()
+            .map(|org| {
+                let branding = branding.remove(&org.id);
+                OrganizationSummary::of(org, branding)
+            })
+            .collect(),
         active_organization_id: overview.active_org.map(|org| org.to_string()),
         setup_required: overview.setup_required,
         setup_token_required: overview.setup_token_required,

@@ -29,10 +29,11 @@ const METHODS: [&str; 17] = [
 const STATUSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Classes of the doors, longer ones before those they begin with.
-const BACKEND: [&str; 54] = [
+const BACKEND: [&str; 55] = [
     "/api/app/account",
     "/api/app/api-keys",
     "/api/app/audit",
+    "/api/app/branding",
     "/api/app/catalogs",
     "/api/app/chat",
     "/api/app/code",

@@ -3,6 +3,7 @@
 
 mod attacks;
 mod audit;
+mod branding;
 mod chat;
 mod client;
 mod contract;

@@ -61,6 +61,8 @@ fn needs(method: &str, path: &str) -> Needs {
         | "/api/auth/sign-up/email" => Needs::Nothing,
         rest if rest.starts_with("/api/auth/two-factor") => Needs::HalfSignIn,
         "/api/auth/sign-out" | "organizations" | "object-storage/origins" => Needs::Session,
+        rest if rest.starts_with("branding/published/") => Needs::Nothing,
+        rest if rest.starts_with("branding") => Needs::Right(OrganizationManage),
         rest if rest.starts_with("object-storage") || rest.starts_with("knowledge/connection") => {
             Needs::Right(OrganizationManage)
         }

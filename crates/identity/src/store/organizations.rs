@@ -93,6 +93,14 @@ pub(crate) async fn delete(conn: &mut PgConnection, org: OrgId, at: DateTime<Utc
         .map(drop)
 }
 
+/// The organization of a slug, unless it is deleted.
+pub(crate) async fn by_slug(conn: &mut PgConnection, slug: &str) -> Result<Option<OrgId>, sqlx::Error> {
+    sqlx::query_scalar("SELECT id FROM app.organizations WHERE slug = $1 AND deleted_at IS NULL")
+        .bind(slug)
+        .fetch_optional(conn)
+        .await
+}
+
 /// Whether a slug names an organization, whoever asks. Looks across organizations.
 pub(crate) async fn slug_exists(conn: &mut PgConnection, slug: &str) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM app.organizations WHERE slug = $1)")

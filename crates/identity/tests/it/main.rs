@@ -3,6 +3,7 @@
 
 mod attacks;
 mod authenticator;
+mod branding;
 mod factors;
 mod forced_change;
 mod keys;

@@ -29,7 +29,8 @@ pub struct World {
     pub clock: Arc<ManualClock>,
     pub db: TestDb,
     pub policies: Policies,
-    _files: tempfile::TempDir,
+    pub files: ConfigStore,
+    _folder: tempfile::TempDir,
 }
 
 /// Hashing that costs a test nothing.
@@ -81,12 +82,12 @@ impl World {
     pub async fn with(config: IdentityConfig) -> Self {
         let db = TestDb::new().await;
         let clock = Arc::new(ManualClock::new(start()));
-        let config = IdentityConfig { hash_cost: cheap(), ..config };
+        let folder = tempfile::tempdir().unwrap();
+        let files = ConfigStore::new(folder.path(), AgeKeys::load(None, None).unwrap());
+        let config = IdentityConfig { hash_cost: cheap(), files: Some(files.clone()), ..config };
         let identity = Identity::new(db.app.clone(), clock.clone(), config).unwrap();
-        let files = tempfile::tempdir().unwrap();
-        let store = ConfigStore::new(files.path(), AgeKeys::load(None, None).unwrap());
-        let policies = Policies::new(db.app.clone(), clock.clone(), store);
-        Self { identity, clock, db, policies, _files: files }
+        let policies = Policies::new(db.app.clone(), clock.clone(), files.clone());
+        Self { identity, clock, db, policies, files, _folder: folder }
     }
 
     /// The same database behind another process with other settings.

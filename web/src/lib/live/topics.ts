@@ -10,6 +10,8 @@ export function staleKeysOfFile(orgId: string, path: string): Key[] {
 		case 'knowledge':
 		case 'object-storage':
 			return staleKeys(orgId, { topic: 'storage' });
+		case 'branding':
+			return staleKeys(orgId, { topic: 'organization' });
 		case 'governance':
 			return staleKeys(orgId, { topic: 'policies' });
 		default:
@@ -44,7 +46,7 @@ export function staleKeys(orgId: string, { topic, id }: HintEvent): Key[] {
 		case 'apiKeys':
 			return [org('apiKeys')];
 		case 'organization':
-			return [keys.session, org('trustedHeaders'), org('sso')];
+			return [keys.session, org('branding'), org('trustedHeaders'), org('sso')];
 		case 'policies':
 			return ['governance', 'composer', 'transcription', 'budget', 'modelEndpoints'].map((of) => org(of));
 		case 'preferences':

@@ -27,6 +27,10 @@ export class OpenOrg {
 	get slug(): string {
 		return this.#read().organization.slug;
 	}
+	/** `null` when it looks as Tale does by itself. */
+	get branding(): OrganizationSummary['branding'] {
+		return this.#read().organization.branding;
+	}
 	get role(): Role {
 		return this.#read().permissions.role;
 	}

@@ -14,6 +14,7 @@ export const HINTS: Record<SettingsSlug, () => string> = {
 	provisioning: m.provisioning_hint,
 	'trusted-headers': m.settings_trusted_hint,
 	providers: m.settings_providers_hint,
+	branding: m.branding_hint,
 	sandboxes: () => 'Python · Shell',
 	'governance/content-models': m.settings_content_models_hint,
 	'governance/policies-limits': m.settings_policies_limits_hint,

@@ -7,6 +7,7 @@ import Coins from '@lucide/svelte/icons/coins';
 import Cpu from '@lucide/svelte/icons/cpu';
 import Database from '@lucide/svelte/icons/database';
 import Gauge from '@lucide/svelte/icons/gauge';
+import Palette from '@lucide/svelte/icons/palette';
 import Network from '@lucide/svelte/icons/network';
 import Plug from '@lucide/svelte/icons/plug';
 import RotateCw from '@lucide/svelte/icons/rotate-cw';
@@ -37,6 +38,7 @@ export type SettingsSlug =
 	| 'provisioning'
 	| 'trusted-headers'
 	| 'providers'
+	| 'branding'
 	| 'sandboxes'
 	| 'governance/content-models'
 	| 'governance/policies-limits'
@@ -135,6 +137,14 @@ export const SETTINGS: readonly SettingsPage[] = [
 		icon: Cpu,
 		needs: 'providers.manage',
 		roles: TECHNICAL
+	},
+	{
+		slug: 'branding',
+		group: 'organization',
+		// The same in every language.
+		label: () => 'Branding',
+		icon: Palette,
+		needs: 'organization.manage'
 	},
 	{
 		slug: 'sandboxes',

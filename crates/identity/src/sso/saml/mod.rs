@@ -13,7 +13,7 @@ mod settings;
 mod signature;
 #[cfg(test)]
 mod tests;
-mod xml;
+pub(crate) mod xml;
 
 pub use flow::Posted;
 pub use metadata::Imported;

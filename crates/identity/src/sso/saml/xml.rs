@@ -26,14 +26,14 @@ const MAX_ATTRIBUTES: usize = 32;
 const ID_NAMES: [&str; 4] = ["ID", "Id", "id", "AssertionID"];
 
 /// Why a text is not read. It is for the log.
-pub(super) type Unfit = &'static str;
+pub(crate) type Unfit = &'static str;
 
 /// A document of at most `max` bytes.
 pub(super) fn parse(text: &str, max: usize) -> Result<Document<'_>, Unfit> {
     if text.len() > max {
         return Err("xml-too-large");
     }
-    bounded(text)?;
+    bounded(text, MAX_DEPTH, MAX_ATTRIBUTES)?;
     let options = ParsingOptions { allow_dtd: false, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|error| match error {
         roxmltree::Error::DtdDetected => "xml-dtd",
@@ -52,8 +52,8 @@ pub(super) fn parse(text: &str, max: usize) -> Result<Document<'_>, Unfit> {
 }
 
 /// Holds depth and attributes within their bounds before anything is built of the text: what declares namespaces copies
-/// those of its parents. Reads over whatever is not well-formed, which the parser refuses.
-fn bounded(text: &str) -> Result<(), Unfit> {
+/// those of its parents. Refuses document types. Reads over whatever is not well-formed, which the parser refuses.
+pub(crate) fn bounded(text: &str, max_depth: usize, max_attributes: usize) -> Result<(), Unfit> {
     let after = |rest: &'_ str, end: &str| rest.find(end).map(|at| at + end.len());
     let (mut rest, mut depth) = (text, 0usize);
     while let Some(at) = rest.find('<') {
@@ -71,13 +71,13 @@ fn bounded(text: &str) -> Result<(), Unfit> {
             after(rest, ">")
         } else {
             let (length, attributes, open) = tag(rest);
-            if attributes > MAX_ATTRIBUTES {
+            if attributes > max_attributes {
                 return Err("xml-attributes");
             }
             depth += usize::from(open);
             Some(length)
         };
-        if depth > MAX_DEPTH {
+        if depth > max_depth {
             return Err("xml-depth");
         }
         rest = &rest[skipped.ok_or("xml-malformed")?..];
