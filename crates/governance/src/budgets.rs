@@ -12,6 +12,7 @@ pub mod caps;
 pub mod period;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tale_core::crypto::sha256;
 use tale_core::problem::Issue;
 use uuid::Uuid;
 
@@ -135,6 +136,13 @@ impl BudgetRule {
             Kind::Requests => self.max_requests,
         }
     }
+
+    /// What tells it from every other rule and from itself as it was before a change, wherever it stands in the list:
+    /// the SHA-256 of what it says.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
+        sha256(&serde_json::to_vec(self).unwrap_or_default())
+    }
 }
 
 /// An amount of money in micro-US-dollars, written in cents. A part of a cent is kept to a hundredth
@@ -255,6 +263,15 @@ mod tests {
         assert_eq!(rules.rules[1].limit(Kind::Cost), Some(5_000));
         assert_eq!(serde_json::to_value(&rules).unwrap(), value);
         assert_eq!(read(json!({})).unwrap(), BudgetRules::default());
+    }
+
+    #[test]
+    fn a_rule_is_known_again_until_it_says_something_else() {
+        let rule = |limit: u64, percent: u64| json!({ "scope": "org", "period": "monthly", "maxTokens": limit, "warningThresholdPercent": percent });
+        let of = |value: serde_json::Value| serde_json::from_value::<BudgetRule>(value).unwrap().fingerprint();
+        assert_eq!(of(rule(100, 80)), of(rule(100, 80)));
+        assert_ne!(of(rule(100, 80)), of(rule(200, 80)));
+        assert_ne!(of(rule(100, 80)), of(rule(100, 90)));
     }
 
     #[test]

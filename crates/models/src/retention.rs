@@ -20,6 +20,7 @@ use tale_jobs::{Job, JobError, Lease, WorkerBuilder};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::ledger::warnings::{self, WarnOfLimits, Warner};
 use crate::{Models, store};
 
 /// How often it is looked for what is too old.
@@ -61,7 +62,11 @@ impl Models {
     #[must_use]
     pub fn register(&self, worker: WorkerBuilder, paused: bool) -> WorkerBuilder {
         let context = Context { models: self.clone(), paused };
-        worker.register::<ForgetUsage>(Arc::new(context)).every(EVERY, ForgetUsage {})
+        worker
+            .register::<ForgetUsage>(Arc::new(context))
+            .every(EVERY, ForgetUsage {})
+            .register::<WarnOfLimits>(Arc::new(Warner::new(self.ledger().clone())))
+            .every(warnings::EVERY, WarnOfLimits {})
     }
 
     /// One pass over every organization. Returns how many bookings were deleted; an organization that fails holds up no

@@ -34,16 +34,22 @@ pub enum Kind {
     MemberBlocked,
     /// The chain of audit entries does not hold, for owners and admins.
     AuditBroken,
+    /// A large part of a usage limit of the person, or of their API key, is used.
+    LimitNear,
+    /// The same of a limit of many, for owners and admins.
+    SharedLimitNear,
 }
 
 impl Kind {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::NewDevice,
         Self::SignInBlocked,
         Self::KeyMade,
         Self::BackupCodeUsed,
+        Self::LimitNear,
         Self::MemberBlocked,
+        Self::SharedLimitNear,
         Self::PasswordChanged,
         Self::PasswordReset,
         Self::FactorAdded,
@@ -73,6 +79,8 @@ impl Kind {
             Self::SignInBlocked => "signInBlocked",
             Self::MemberBlocked => "memberBlocked",
             Self::AuditBroken => "auditBroken",
+            Self::LimitNear => "limitNear",
+            Self::SharedLimitNear => "sharedLimitNear",
         }
     }
 
@@ -87,7 +95,13 @@ impl Kind {
     pub fn always_told(self) -> bool {
         !matches!(
             self,
-            Self::NewDevice | Self::SignInBlocked | Self::KeyMade | Self::BackupCodeUsed | Self::MemberBlocked
+            Self::NewDevice
+                | Self::SignInBlocked
+                | Self::KeyMade
+                | Self::BackupCodeUsed
+                | Self::MemberBlocked
+                | Self::LimitNear
+                | Self::SharedLimitNear
         )
     }
 
@@ -98,7 +112,7 @@ impl Kind {
 
     /// Whether only owners and admins are told.
     pub(crate) fn for_admins(self) -> bool {
-        matches!(self, Self::MemberBlocked | Self::AuditBroken)
+        matches!(self, Self::MemberBlocked | Self::AuditBroken | Self::SharedLimitNear)
     }
 
     /// The page that shows more, below the organization's own.
@@ -109,6 +123,8 @@ impl Kind {
             Self::RoleChanged | Self::OwnershipTransferred => "settings/organization",
             Self::MemberBlocked => "settings/governance/logs?tab=blocks",
             Self::AuditBroken => "settings/governance/logs",
+            Self::LimitNear => "settings/usage",
+            Self::SharedLimitNear => "settings/governance/policies-limits",
             _ => "settings/account",
         }
     }

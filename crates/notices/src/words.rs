@@ -245,6 +245,17 @@ impl Kind {
                     "Le contrôle quotidien montre que la chaîne des entrées se rompt à l’entrée {sequence}. Quelqu’un a peut-être modifié la base de données.",
                 ),
             ],
+            Self::LimitNear | Self::SharedLimitNear => [
+                ("Usage limit {reached}", "{limit} is {percent}% used. It begins anew on {resetsOn} (UTC)."),
+                (
+                    "Nutzungslimit {reached}",
+                    "{limit} ist zu {percent} % verbraucht. Es beginnt am {resetsOn} (UTC) neu.",
+                ),
+                (
+                    "Limite d’utilisation {reached}",
+                    "{limit} est utilisée à {percent} %. Elle repart de zéro le {resetsOn} (UTC).",
+                ),
+            ],
         };
         match locale {
             Locale::En => en,
@@ -284,7 +295,17 @@ fn value_of(name: &str, locale: Locale, details: &Value) -> String {
         Value::Number(number) => number.to_string(),
         _ => String::new(),
     };
+    match name {
+        "limit" => return limit_words(locale, details),
+        "resetsOn" if !plain.is_empty() => return day_words(locale, &plain),
+        _ => {}
+    }
     let [en, de, fr] = match (name, plain.as_str()) {
+        ("reached", _) if details["percent"].as_u64().is_some_and(|percent| percent >= 100) => {
+            ["reached", "erreicht", "atteinte"]
+        }
+        ("reached", _) => ["nearly reached", "fast erreicht", "presque atteinte"],
+        ("percent" | "resetsOn", "") => ["?", "?", "?"],
         ("device", "") => ["an unknown device", "unbekanntes Gerät", "un appareil inconnu"],
         ("method", "passkey") => ["passkey", "Passkey", "clé d’accès"],
         ("method", _) => ["authenticator app", "Authenticator-App", "application d’authentification"],
@@ -305,10 +326,132 @@ fn value_of(name: &str, locale: Locale, details: &Value) -> String {
     .to_owned()
 }
 
+/// Whose limit `details` tell of, and how much it is: the beginning of a sentence.
+fn limit_words(locale: Locale, details: &Value) -> String {
+    let text = |name: &str| details[name].as_str().map(clean).unwrap_or_default();
+    let amount = amount_words(locale, &text("counts"), &details["limit"]);
+    let (holder, name) = (text("holder"), text("name"));
+    let pick = |en: &str, de: &str, fr: &str| match locale {
+        Locale::En => en.to_owned(),
+        Locale::De => de.to_owned(),
+        Locale::Fr => fr.to_owned(),
+    };
+    let period = match text("period").as_str() {
+        "daily" => pick("daily limit", "Tageslimit", "limite quotidienne"),
+        "weekly" => pick("weekly limit", "Wochenlimit", "limite hebdomadaire"),
+        "monthly" => pick("monthly limit", "Monatslimit", "limite mensuelle"),
+        _ => pick("limit", "Limit", "limite"),
+    };
+    match (locale, holder.as_str()) {
+        (Locale::En, "organization") => format!("The organization’s {period} of {amount}"),
+        (Locale::En, "team") => format!("The {period} of {amount} of the team “{name}”"),
+        (Locale::En, "apiKey") => format!("The {period} of {amount} of the API key “{name}”"),
+        (Locale::En, _) => format!("Your {period} of {amount}"),
+        (Locale::De, "organization") => format!("Das {period} der Organisation von {amount}"),
+        (Locale::De, "team") => format!("Das {period} des Teams „{name}“ von {amount}"),
+        (Locale::De, "apiKey") => format!("Das {period} des API-Schlüssels „{name}“ von {amount}"),
+        (Locale::De, _) => format!("Ihr {period} von {amount}"),
+        (Locale::Fr, "organization") => format!("La {period} de {amount} de l’organisation"),
+        (Locale::Fr, "team") => format!("La {period} de {amount} de l’équipe « {name} »"),
+        (Locale::Fr, "apiKey") => format!("La {period} de {amount} de la clé d’API « {name} »"),
+        (Locale::Fr, _) => format!("Votre {period} de {amount}"),
+    }
+}
+
+/// An amount of what a limit counts, in tokens, requests or US cents.
+fn amount_words(locale: Locale, counts: &str, amount: &Value) -> String {
+    let whole = amount.as_u64().unwrap_or(0);
+    match counts {
+        "COST_LIMIT" => {
+            // Whole cents, rounded up as in refusals.
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "an amount of cents, checked when it was saved"
+            )]
+            let cents = amount.as_f64().unwrap_or(0.0).ceil().max(0.0) as u64;
+            let dollars = grouped(locale, cents / 100);
+            match locale {
+                Locale::En => format!("${dollars}.{:02}", cents % 100),
+                Locale::De | Locale::Fr => format!("{dollars},{:02} $", cents % 100),
+            }
+        }
+        "REQUEST_LIMIT" => {
+            let [one, many] = match locale {
+                Locale::En => ["request", "requests"],
+                Locale::De => ["Anfrage", "Anfragen"],
+                Locale::Fr => ["requête", "requêtes"],
+            };
+            format!("{} {}", grouped(locale, whole), if whole == 1 { one } else { many })
+        }
+        _ => {
+            let [one, many] = match locale {
+                Locale::En | Locale::Fr => ["token", "tokens"],
+                Locale::De => ["Token", "Tokens"],
+            };
+            format!("{} {}", grouped(locale, whole), if whole == 1 { one } else { many })
+        }
+    }
+}
+
+/// A whole number with its thousands apart.
+fn grouped(locale: Locale, number: u64) -> String {
+    let separator = match locale {
+        Locale::En => ',',
+        Locale::De => '.',
+        Locale::Fr => '\u{202f}',
+    };
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(separator);
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A day such as `2026-12-01` as it is written in a language.
+fn day_words(locale: Locale, day: &str) -> String {
+    let Ok(date) = day.parse::<chrono::NaiveDate>() else { return day.to_owned() };
+    let form = match locale {
+        Locale::En => "%Y-%m-%d",
+        Locale::De => "%d.%m.%Y",
+        Locale::Fr => "%d/%m/%Y",
+    };
+    date.format(form).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_limit_is_told_with_whose_it_is_how_much_and_until_when() {
+        let details = json!({
+            "holder": "team", "name": "Sales", "counts": "TOKEN_LIMIT", "period": "monthly", "limit": 1_500_000,
+            "percent": 85, "resetsOn": "2026-12-01",
+        });
+        let words = |locale| Kind::SharedLimitNear.words(locale, &details);
+        assert_eq!(words(Locale::En).title, "Usage limit nearly reached");
+        assert_eq!(
+            words(Locale::En).body,
+            "The monthly limit of 1,500,000 tokens of the team “Sales” is 85% used. It begins anew on 2026-12-01 (UTC)."
+        );
+        assert_eq!(
+            words(Locale::De).body,
+            "Das Monatslimit des Teams „Sales“ von 1.500.000 Tokens ist zu 85 % verbraucht. Es beginnt am 01.12.2026 (UTC) neu."
+        );
+        let own = json!({ "holder": "person", "counts": "COST_LIMIT", "period": "daily", "limit": 150.5, "percent": 101, "resetsOn": "2026-12-01" });
+        let words = Kind::LimitNear.words(Locale::Fr, &own);
+        assert_eq!(words.title, "Limite d’utilisation atteinte");
+        assert_eq!(
+            words.body,
+            "Votre limite quotidienne de 1,51 $ est utilisée à 101 %. Elle repart de zéro le 01/12/2026 (UTC)."
+        );
+    }
 
     #[test]
     fn every_kind_has_words_in_every_language_and_none_shows_a_name_of_a_value() {

@@ -158,6 +158,8 @@ pub struct Cap {
     pub scope: Scope,
     /// The rule's target: the role, the person, the key.
     pub scope_id: Option<String>,
+    /// The rule, by its place among [`BudgetRules::rules`].
+    pub rule: usize,
     /// Its period.
     pub period: Period,
     /// What it counts.
@@ -188,6 +190,18 @@ impl Cap {
         self.warn_percent.is_some_and(|percent| {
             used < self.limit && u128::from(used) * 100 >= u128::from(self.limit) * u128::from(percent)
         })
+    }
+
+    /// Whether something is used and that much of it that a warning is due, also when nothing is left any more.
+    #[must_use]
+    pub fn passed(&self, used: u64) -> bool {
+        used > 0 && (self.warns(used) || (self.warn_percent.is_some() && used >= self.limit))
+    }
+
+    /// How much of the limit `used` is, in whole percent.
+    #[must_use]
+    pub fn percent(&self, used: u64) -> u64 {
+        u64::try_from(u128::from(used) * 100 / u128::from(self.limit.max(1))).unwrap_or(u64::MAX)
     }
 }
 
@@ -259,13 +273,14 @@ impl BudgetRules {
     ) -> bool {
         let before = caps.len();
         let applies =
-            |rule: &&BudgetRule| rule.scope == scope && about(rule.target().map(str::to_ascii_lowercase).as_deref());
-        for rule in self.rules.iter().filter(applies) {
+            |rule: &BudgetRule| rule.scope == scope && about(rule.target().map(str::to_ascii_lowercase).as_deref());
+        for (at, rule) in self.rules.iter().enumerate().filter(|(_, rule)| applies(rule)) {
             let Some(limit) = rule.limit(kind) else { continue };
             let cap = Cap {
                 holder: holder.clone(),
                 scope,
                 scope_id: rule.target().map(str::to_ascii_lowercase),
+                rule: at,
                 period: rule.period,
                 kind,
                 limit,
@@ -491,6 +506,7 @@ mod tests {
             ]
         );
         assert_eq!(caps[0].scope_id, Some(ops_id));
+        assert_eq!(caps.iter().map(|cap| cap.rule).collect::<Vec<_>>(), [2, 1, 2, 0]);
         assert_eq!(caps[1].words(), "Your team's monthly limit of 100 tokens");
 
         // A key of a team has no person, so of the team's rules only what binds all together is about it.
@@ -506,6 +522,7 @@ mod tests {
             holder: Holder::Org,
             scope: Scope::Org,
             scope_id: None,
+            rule: 0,
             period,
             kind,
             limit,
@@ -540,12 +557,18 @@ mod tests {
             holder: Holder::Org,
             scope: Scope::Org,
             scope_id: None,
+            rule: 0,
             period: Period::Daily,
             kind: Kind::Tokens,
             limit: 10,
             warn_percent: Some(80),
         };
         assert_eq!([7, 8, 9, 10].map(|used| cap.warns(used)), [false, true, true, false]);
+        assert_eq!([0, 7, 8, 10, 11].map(|used| cap.passed(used)), [false, false, true, true, true]);
+        let at_once = Cap { warn_percent: Some(0), ..cap.clone() };
+        assert_eq!([0, 1].map(|used| at_once.passed(used)), [false, true], "of nothing there is nothing to say");
+        assert_eq!([0, 8, 11].map(|used| cap.percent(used)), [0, 80, 110]);
+        assert!(!Cap { warn_percent: None, ..cap.clone() }.passed(11));
         assert!(!Cap { warn_percent: None, ..cap }.warns(9));
     }
 }

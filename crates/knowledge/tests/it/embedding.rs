@@ -146,6 +146,7 @@ async fn a_usage_limit_lets_documents_wait_findable_and_searches_say_so() {
         holder: Holder::Org,
         scope: Scope::Org,
         scope_id: None,
+        rule: 0,
         period: Period::Monthly,
         kind: Kind::Tokens,
         limit: 10,

@@ -27,6 +27,7 @@ mod price;
 pub mod report;
 mod status;
 mod store;
+pub(crate) mod warnings;
 mod writer;
 
 use std::collections::HashMap;

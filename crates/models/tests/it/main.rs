@@ -17,4 +17,5 @@ mod statements;
 mod subscriptions;
 mod support;
 mod transcription;
+mod warnings;
 mod wire;

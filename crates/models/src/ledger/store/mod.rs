@@ -3,6 +3,7 @@
 
 pub(super) mod allowances;
 pub(super) mod leases;
+pub(super) mod warnings;
 
 use std::sync::Arc;
 
