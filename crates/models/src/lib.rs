@@ -192,6 +192,13 @@ impl Models {
         &self.inner.ledger
     }
 
+    /// The variable of the environment that is to hold a key, while it is not set in this process (MOD-36). Its value is
+    /// never told.
+    #[must_use]
+    pub fn unset_variable(&self, variable: Option<&str>) -> Option<String> {
+        variable.filter(|name| secret::env_key(self.inner.env.as_ref(), name).is_none()).map(str::to_owned)
+    }
+
     /// Whether this process runs the demo model.
     #[must_use]
     pub fn demo_available(&self) -> bool {

@@ -49,7 +49,7 @@ async fn list_providers(State(app): State<App>, Member(caller): Member) -> Resul
     let views = app.models.providers(caller.org).await?;
     let unusable = app.models.unusable_files(caller.org).await?;
     Ok(Json(Providers {
-        providers: views.into_iter().map(Provider::from).collect(),
+        providers: views.into_iter().map(|view| Provider::shown(view, &app.models)).collect(),
         unusable_files: unusable.into_iter().map(UnusableFile::from).collect(),
     }))
 }
@@ -75,7 +75,7 @@ async fn add_provider(
         secret_env: form.secret_env,
     };
     let view = app.models.create_provider(caller.org, &caller.actor(), new).await?;
-    Ok((StatusCode::CREATED, Json(view.into())))
+    Ok((StatusCode::CREATED, Json(Provider::shown(view, &app.models))))
 }
 
 /// Adds the demo model of this process, which quotes documents and is no language model.
@@ -86,7 +86,7 @@ async fn add_demo_provider(
 ) -> Result<(StatusCode, Json<Provider>), HttpProblem> {
     caller.require(Capability::ProvidersManage)?;
     let view = app.models.install_demo(caller.org, &caller.actor()).await?;
-    Ok((StatusCode::CREATED, Json(view.into())))
+    Ok((StatusCode::CREATED, Json(Provider::shown(view, &app.models))))
 }
 
 /// Reads the models of an endpoint; nothing is saved.
@@ -126,7 +126,7 @@ async fn change_provider(
         api_key: form.api_key.map(Into::into),
     };
     let view = app.models.change_provider(caller.org, &caller.actor(), &slug, change).await?;
-    Ok(Json(view.into()))
+    Ok(Json(Provider::shown(view, &app.models)))
 }
 
 /// Deletes a custom provider or the demo, with its only credential.
@@ -165,7 +165,7 @@ async fn restore_provider(
     caller.require(Capability::ProvidersManage)?;
     let form = body.read()?;
     let view = app.models.restore_provider(caller.org, &caller.actor(), &slug, form.state, form.version).await?;
-    Ok(Json(view.into()))
+    Ok(Json(Provider::shown(view, &app.models)))
 }
 
 /// Makes one tiny real call and shows what came back, or the vendor's own error.
@@ -254,7 +254,7 @@ async fn add_credential(
         enabled: form.enabled.unwrap_or(true),
     };
     let credential = app.models.create_credential(caller.org, &caller.actor(), &slug, new).await?;
-    Ok((StatusCode::CREATED, shown(credential)?))
+    Ok((StatusCode::CREATED, shown(&app, credential)?))
 }
 
 /// Changes a credential.
@@ -277,7 +277,7 @@ async fn change_credential(
         is_default: form.is_default,
     };
     let credential = app.models.change_credential(caller.org, &caller.actor(), credential_id(&id)?, change).await?;
-    Ok(shown(credential)?)
+    Ok(shown(&app, credential)?)
 }
 
 /// Deletes a credential. With `retireProvider` the last one of a custom provider takes the provider along, and the
@@ -314,6 +314,6 @@ pub(super) fn credential_id(text: &str) -> Result<CredentialId, Problem> {
     text.parse().map_err(|_| no_such_credential())
 }
 
-fn shown(credential: tale_models::Credential) -> Result<Json<Credential>, Problem> {
-    Credential::shown(credential).map(Json).ok_or_else(no_such_credential)
+fn shown(app: &App, credential: tale_models::Credential) -> Result<Json<Credential>, Problem> {
+    Credential::shown(credential, &app.models).map(Json).ok_or_else(no_such_credential)
 }

@@ -43,7 +43,7 @@ async fn add_subscription(
         model_allowlist: form.model_allowlist,
     };
     let one = app.models.create_subscription(caller.org, &caller.actor(), &slug, new).await?;
-    Ok((StatusCode::CREATED, Json(one.into())))
+    Ok((StatusCode::CREATED, Json(Subscription::shown(one, &app.models))))
 }
 
 /// Changes a subscription.
@@ -66,7 +66,7 @@ async fn change_subscription(
         enabled: form.enabled,
     };
     let one = app.models.change_subscription(caller.org, &caller.actor(), credential_id(&id)?, change).await?;
-    Ok(Json(one.into()))
+    Ok(Json(Subscription::shown(one, &app.models)))
 }
 
 /// Deletes a subscription.

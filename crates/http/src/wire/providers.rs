@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tale_models::{AuthMethod, Capabilities, ExtraBody, ModelSpec, ProviderKind, ProviderView, Purpose};
+use tale_models::{AuthMethod, Capabilities, ExtraBody, ModelSpec, Models, ProviderKind, ProviderView, Purpose};
 use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
 
@@ -231,6 +231,10 @@ pub(crate) struct Credential {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) secret_env: Option<String>,
+    /// That variable, while it is not set in the process that answers: calls fail until it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) unset_variable: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) endpoint: Option<String>,
@@ -246,7 +250,7 @@ pub(crate) struct Credential {
 
 impl Credential {
     /// An access without a key is no row of its own: the provider simply needs none.
-    pub(crate) fn shown(credential: tale_models::Credential) -> Option<Self> {
+    pub(crate) fn shown(credential: tale_models::Credential, models: &Models) -> Option<Self> {
         let auth_method = match credential.auth_method {
             AuthMethod::ApiKey => CredentialMethod::ApiKey,
             AuthMethod::Env => CredentialMethod::Env,
@@ -257,6 +261,7 @@ impl Credential {
             name: credential.name,
             auth_method,
             masked: credential.masked,
+            unset_variable: models.unset_variable(credential.secret_env.as_deref()),
             secret_env: credential.secret_env,
             endpoint: credential.endpoint.map(|url| address(&url)),
             model_allowlist: credential.model_allowlist,
@@ -329,8 +334,9 @@ pub(crate) struct Provider {
     pub(crate) file_error: Option<String>,
 }
 
-impl From<ProviderView> for Provider {
-    fn from(view: ProviderView) -> Self {
+impl Provider {
+    /// A provider as this process sees it.
+    pub(crate) fn shown(view: ProviderView, models: &Models) -> Self {
         let ProviderView { provider, credentials, subscriptions, catalog } = view;
         let (fetched_at, error) = catalog.map(|state| (state.fetched_at, state.error)).unwrap_or_default();
         Self {
@@ -344,8 +350,8 @@ impl From<ProviderView> for Provider {
             version: provider.version,
             models: provider.models.into_iter().map(Model::from).collect(),
             extra_body: provider.extra_body.fields(),
-            credentials: credentials.into_iter().filter_map(Credential::shown).collect(),
-            subscriptions: subscriptions.into_iter().map(Subscription::from).collect(),
+            credentials: credentials.into_iter().filter_map(|one| Credential::shown(one, models)).collect(),
+            subscriptions: subscriptions.into_iter().map(|one| Subscription::shown(one, models)).collect(),
             subscription_runtime: provider.subscription.map(SubscriptionRuntime::from),
             catalog_fetched_at: fetched_at.map(|at| at.timestamp_millis()),
             catalog_error: error,

@@ -250,6 +250,11 @@ pub(crate) struct Subscription {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     masked: Option<String>,
+    /// The variable that holds the broker's secret, while it is not set in the process that answers: the broker cannot be
+    /// asked until it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    unset_variable: Option<String>,
     /// The models of the plan; empty = all.
     model_allowlist: Vec<String>,
     enabled: bool,
@@ -258,8 +263,11 @@ pub(crate) struct Subscription {
     updated_at: i64,
 }
 
-impl From<tale_models::Subscription> for Subscription {
-    fn from(one: tale_models::Subscription) -> Self {
+impl Subscription {
+    /// A subscription as this process sees it.
+    pub(crate) fn shown(one: tale_models::Subscription, models: &tale_models::Models) -> Self {
+        let variable = one.source.broker().and_then(|broker| broker.auth.secret_env.as_deref());
+        let unset_variable = models.unset_variable(variable);
         let auth_method = one.source.method().into();
         let (broker, target_env_var, account_id) = match one.source {
             tale_models::TokenSource::Broker(broker) => {
@@ -276,6 +284,7 @@ impl From<tale_models::Subscription> for Subscription {
             target_env_var,
             account_id,
             masked: one.masked,
+            unset_variable,
             model_allowlist: one.model_allowlist,
             enabled: one.enabled,
             version: one.version,

@@ -151,6 +151,18 @@ async fn models_are_discovered_and_credentials_managed() {
     assert_eq!(scene.browser.post(&add, form).await.refusal(), (409, "CREDENTIAL_NAME_TAKEN".into()));
     let env = json!({ "name": "Env", "authMethod": "env", "secretEnv": "DATABASE_URL" });
     assert_eq!(scene.browser.post(&add, env).await.refusal(), (400, "INVALID_BODY".into()));
+    // A variable that is not set yet is accepted and named, wherever the credential is shown; its value never is.
+    for (variable, unset) in [("TALE_PROVIDER_KEY_LATER", true), ("TALE_PROVIDER_KEY_SET", false)] {
+        let env = json!({ "name": variable, "authMethod": "env", "secretEnv": variable });
+        let saved = scene.browser.post(&add, env).await.expect(201);
+        assert_eq!(saved["unsetVariable"].as_str(), unset.then_some(variable));
+        assert!(!saved.to_string().contains("sk-from-env"));
+    }
+    let shown = scene.browser.get(&scene.path("providers")).await.expect(200);
+    let openai = shown["providers"].as_array().unwrap().iter().find(|provider| provider["slug"] == "openai").unwrap();
+    let unset: Vec<_> =
+        openai["credentials"].as_array().unwrap().iter().filter_map(|one| one["unsetVariable"].as_str()).collect();
+    assert_eq!(unset, ["TALE_PROVIDER_KEY_LATER"]);
     let id = first["id"].as_str().unwrap();
     let one = scene.path(&format!("credentials/{id}"));
     let off = scene.browser.patch(&one, json!({ "version": 1, "enabled": false })).await.expect(200);

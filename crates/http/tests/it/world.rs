@@ -136,7 +136,10 @@ impl World {
             cipher: FieldCipher::from_hex(&"a1".repeat(32), None).unwrap(),
             host_policy: HostPolicy::PrivateAllowed,
             key_hosts: KeyHosts::default(),
-            env: Arc::new(MapEnv::default()),
+            env: Arc::new(MapEnv::of([
+                ("TALE_PROVIDER_KEY_SET", "sk-from-env"),
+                ("TALE_TOKEN_SOURCE_SET", "broker-secret"),
+            ])),
             demo_base: None,
             limits: Default::default(),
             policies: policies.clone(),

@@ -3,6 +3,7 @@ import { toProblem } from '#lib/api/problem.ts';
 import type { Broker, Subscription, SubscriptionRuntime } from '#lib/api/types.ts';
 import { problemText } from '#lib/i18n/problems.ts';
 import { m } from '#lib/paraglide/messages.js';
+import { BROKER_VARIABLES, variable } from './variable.ts';
 
 export interface BrokerForm {
 	endpoint: string;
@@ -76,7 +77,7 @@ export function brokerOf(form: BrokerForm, before?: Broker): Broker {
 		auth: {
 			method: form.signIn as 'none' | 'bearer' | 'header',
 			headerName: form.signIn === 'header' ? said(form.headerName) : undefined,
-			secretEnv: signsIn && !form.secret.trim() ? said(form.secretEnv) : undefined
+			secretEnv: signsIn && !form.secret.trim() ? said(variable(BROKER_VARIABLES, form.secretEnv)) : undefined
 		},
 		responseMapping: {
 			tokensPath: form.tokensPath.trim(),
