@@ -12,6 +12,7 @@ const folders = [
 	'messages',
 	'messages/branding',
 	'messages/chat',
+	'messages/competences',
 	'messages/documents',
 	'messages/notifications',
 	'messages/sandboxes',

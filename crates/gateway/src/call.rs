@@ -150,8 +150,9 @@ impl Gateway {
         if !caller.can(Capability::ModelsCall) {
             return Err(Problem::new(
                 Code::ModelApiForbidden,
-                "The model endpoints are for owners, administrators and developers. Ask an administrator for another role.",
-            ));
+                "The model endpoints are for owners, administrators, developers and who holds the competence `tale:models.api` (Call models over the API). Ask an administrator to grant it under Settings > Governance > Competences.",
+            )
+            .with_data(serde_json::json!({ "competence": tale_identity::competences::MODELS_API })));
         }
         Ok(ModelRules { defaults: Arc::default(), ..rules })
     }

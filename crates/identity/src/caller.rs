@@ -8,6 +8,7 @@ use tale_core::ids::{ApiKeyId, OrgId, SessionId, TeamId, UserId};
 use tale_core::{Actor, Problem};
 use tale_governance::policies::Person;
 
+use crate::competences::{self, Competences};
 use crate::keys::KeyKind;
 use crate::password::Due;
 use crate::permissions::{Capability, Role};
@@ -48,18 +49,26 @@ pub struct Caller {
     pub user: Option<UserId>,
     /// The role at the time of this request.
     pub role: Role,
+    /// What the person holds by competence.
+    pub competences: Competences,
     /// The credential.
     pub via: Via,
 }
 
 impl Caller {
-    /// Whether the caller's role holds `capability`.
+    /// Whether the caller holds `capability`, by role or by competence.
     #[must_use]
     pub fn can(&self, capability: Capability) -> bool {
-        self.role.can(capability)
+        competences::may(self.role, self.competences, capability)
     }
 
-    /// Refuses callers whose role does not hold `capability`. Runs before the body is read (ERR-4).
+    /// What the caller may do, in the order of the matrix: acts that have a door.
+    #[must_use]
+    pub fn capabilities(&self) -> Vec<Capability> {
+        Capability::ALL.iter().copied().filter(|one| one.door().is_some() && self.can(*one)).collect()
+    }
+
+    /// Refuses callers who do not hold `capability`. Runs before the body is read (ERR-4).
     ///
     /// # Errors
     /// The 403 of the capability's area (ROLE-5).

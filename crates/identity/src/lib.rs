@@ -10,6 +10,7 @@ pub mod api_keys;
 mod assertion;
 pub mod branding;
 pub mod caller;
+pub mod competences;
 pub mod config;
 pub mod factors;
 pub mod fields;
@@ -38,6 +39,7 @@ pub mod trusted_headers;
 mod way_in;
 
 pub use caller::{Caller, SessionPrincipal, Via};
+pub use competences::Competences;
 pub use config::IdentityConfig;
 pub use network::{ClientAddress, Hops, TrustedProxies};
 pub use permissions::{Capability, Role};

@@ -351,6 +351,7 @@ impl Identity {
             Change::members("member.removed").on("member", user).named(&target.email).with("role", target.role.text());
         trail::record(&mut tx, self.now(), caller.org, &caller.actor(), &change).await?;
         self.end_groundless_keys(&mut tx, caller.org, &caller.actor()).await?;
+        self.end_competences(&mut tx, (caller.org, user), caller.user, &caller.actor()).await?;
         trail::hint(&mut tx, caller.org, Topic::Members, None).await?;
         tx.commit().await?;
         Ok(())

@@ -13,6 +13,7 @@ use tale_core::{Actor, Code, Problem};
 use tale_notices::{Kind, News, Seen};
 
 use crate::caller::{Caller, SessionPrincipal, Via};
+use crate::competences::Competences;
 use crate::password::Due;
 use crate::permissions::Role;
 use crate::service::{Device, Identity};
@@ -152,8 +153,8 @@ impl Identity {
         let membership = match (row.org_id, row.org_slug, row.org_role) {
             (Some(id), Some(slug), Some(role)) => {
                 let role = Role::try_from(role).map_err(Problem::internal)?;
-                let password_due = row.session.password_due.clone();
-                Some(Held { org: id, org_slug: slug, role, walled: row.walled, password_due })
+                let (competences, password_due) = (row.competences, row.session.password_due.clone());
+                Some(Held { org: id, org_slug: slug, role, walled: row.walled, password_due, competences })
             }
             _ => None,
         };
@@ -246,7 +247,7 @@ impl Identity {
         if org.is_none() {
             return Err(Problem::new(Code::OrgForbidden, "No organization is chosen. Name one with `orgId`."));
         }
-        let Held { org, org_slug, role, walled, password_due } = membership.ok_or_else(no_membership)?;
+        let Held { org, org_slug, role, walled, password_due, competences } = membership.ok_or_else(no_membership)?;
         if let Some(due) = Due::read(password_due.as_deref()) {
             return Err(due.refusal());
         }
@@ -268,7 +269,9 @@ impl Identity {
             store::sessions::set_active_org(&mut conn, principal.session, org).await?;
             store::accounts::set_last_org(&mut conn, principal.user, org).await?;
         }
-        Ok(Caller { org, org_slug, user: Some(principal.user), role, via: Via::Session(principal.session) })
+        let competences = Competences::named(competences.iter().flatten().map(String::as_str));
+        let via = Via::Session(principal.session);
+        Ok(Caller { org, org_slug, user: Some(principal.user), role, competences, via })
     }
 
     /// The person as the caller of what they asked for earlier, with today's role; `None` when they are
@@ -284,6 +287,8 @@ impl Identity {
             org_slug: membership.slug,
             user: Some(user),
             role: membership.role,
+            // Nothing that waits needs one.
+            competences: Competences::default(),
             via: Via::Earlier,
         }))
     }

@@ -3,6 +3,7 @@
 pub(crate) mod accounts;
 pub(crate) mod attempts;
 pub(crate) mod branding;
+pub(crate) mod competences;
 pub(crate) mod factors;
 pub(crate) mod frames;
 pub(crate) mod keys;

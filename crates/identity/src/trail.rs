@@ -20,12 +20,22 @@ pub(crate) struct Change {
     resource_id: Option<String>,
     details: Map<String, Value>,
     claimed: Option<Claimed>,
+    denied: bool,
     told: Option<(UserId, Kind)>,
 }
 
 impl Change {
     fn new(category: &'static str, action: &'static str, resource_type: &'static str) -> Self {
-        Self { action, category, resource_type, resource_id: None, details: Map::new(), claimed: None, told: None }
+        Self {
+            action,
+            category,
+            resource_type,
+            resource_id: None,
+            details: Map::new(),
+            claimed: None,
+            denied: false,
+            told: None,
+        }
     }
 
     /// About a person's account or session.
@@ -83,6 +93,12 @@ impl Change {
         self
     }
 
+    /// Says that this was tried and refused.
+    pub(crate) fn denied(mut self) -> Self {
+        self.denied = true;
+        self
+    }
+
     /// Tells `person` of it, with its details.
     pub(crate) fn told(mut self, person: UserId, kind: Kind) -> Self {
         self.told = Some((person, kind));
@@ -129,6 +145,7 @@ async fn enter(
     };
     match &change.claimed {
         Some(claimed) => audit::record_failure(conn, &entry, claimed).await?,
+        None if change.denied => audit::record_denied(conn, &entry).await?,
         None => audit::record(conn, &entry).await?,
     }
     Ok(())

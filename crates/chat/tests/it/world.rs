@@ -187,6 +187,7 @@ pub async fn person(db: &TestDb, slug: &str) -> Owner {
         org_slug: slug.to_owned(),
         user: Some(user),
         role: Role::Owner,
+        competences: Default::default(),
         via: Via::Session(SessionId::new()),
     };
     Owner::of(&caller).unwrap()

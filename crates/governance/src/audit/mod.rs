@@ -69,6 +69,7 @@ pub enum Claimed {
 /// How an act ended.
 enum Outcome<'a> {
     Done,
+    Denied,
     Failed(Option<&'a Claimed>),
 }
 
@@ -87,6 +88,14 @@ pub async fn record(conn: &mut PgConnection, entry: &AuditEntry) -> Result<(), s
 /// The database's, when the statement fails.
 pub async fn record_failed(conn: &mut PgConnection, entry: &AuditEntry) -> Result<(), sqlx::Error> {
     store::insert(conn, entry, Outcome::Failed(None)).await
+}
+
+/// [`record`] for something that was refused to somebody. Why stands in the details as `error`.
+///
+/// # Errors
+/// The database's, when the statement fails.
+pub async fn record_denied(conn: &mut PgConnection, entry: &AuditEntry) -> Result<(), sqlx::Error> {
+    store::insert(conn, entry, Outcome::Denied).await
 }
 
 /// [`record`] for a failed sign-in.

@@ -31,6 +31,7 @@ pub(super) async fn insert(
     };
     let (status, [email, email_hash, network, network_hash]) = match outcome {
         Outcome::Done => ("success", [None; 4]),
+        Outcome::Denied => ("denied", [None; 4]),
         Outcome::Failed(None) => ("failure", [None; 4]),
         Outcome::Failed(Some(Claimed::Plain { email, network })) => {
             ("failure", [email.as_deref(), None, Some(network.as_str()), None])
@@ -44,7 +45,7 @@ pub(super) async fn insert(
                 (id, org_id, actor_kind, actor_user_id, actor_key_id, action, category, resource_type, resource_id,
                  details, at, status, actor_email, actor_email_hash, ip_address, ip_address_hash, actor_role)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
-                 CASE WHEN $12 = 'success' THEN (SELECT email FROM app.users WHERE id = $4) ELSE $13 END, $14, $15, $16,
+                 CASE WHEN $12 <> 'failure' THEN (SELECT email FROM app.users WHERE id = $4) ELSE $13 END, $14, $15, $16,
                  (SELECT role FROM app.memberships WHERE org_id = $2 AND user_id = $4))",
     )
     .bind(AuditId::new())

@@ -8,6 +8,7 @@ pub mod auth;
 mod branding;
 pub mod chat;
 pub mod code;
+mod competences;
 pub mod composer;
 pub mod deferred;
 pub mod documents;
@@ -75,6 +76,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .merge(sso::router())
         .merge(chat::router())
         .merge(code::router())
+        .merge(competences::router())
         .merge(sandboxes::router())
         .merge(shares::router())
         .merge(composer::router())

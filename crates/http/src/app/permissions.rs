@@ -39,7 +39,7 @@ async fn permissions(State(app): State<App>, Member(caller): Member) -> Json<Per
     // What a deployment does not have nobody may use, and pages do not offer it.
     let there =
         |capability: &Capability| app.workshop.is_some() || !matches!(capability, SandboxesManage | WorkspacesManage);
-    let held = caller.role.capabilities().into_iter().filter(there).map(Capability::text);
+    let held = caller.capabilities().into_iter().filter(there).map(Capability::text);
     let reads = (app.workshop.is_some() && caller.role.can_read(SandboxesManage)).then_some("sandboxes.read");
     let cell = |capability: &Capability| (capability.text(), caller.role.cell(*capability).text());
     Json(Permissions {

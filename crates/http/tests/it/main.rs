@@ -6,6 +6,7 @@ mod audit;
 mod branding;
 mod chat;
 mod client;
+mod competences;
 mod contract;
 mod conventions;
 mod deferred;

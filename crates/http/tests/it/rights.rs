@@ -36,9 +36,9 @@ fn by_providers(path: &str) -> bool {
 /// The table. A new route must be entered here.
 fn needs(method: &str, path: &str) -> Needs {
     use Capability::{
-        ApiKeysOwn, AuditRead, ChatClear, ChatRate, ChatUse, GovernanceManage, KnowledgeRead, KnowledgeWrite,
-        MembersManage, OrganizationManage, OrganizationOwn, ProvidersManage, SandboxesManage, SignInManage,
-        TeamsManage, TeamsMembers, TeamsRead, UsageOwn, UsageRead, WorkspacesManage,
+        ApiKeysOwn, AuditRead, ChatClear, ChatRate, ChatUse, CompetencesManage, GovernanceManage, KnowledgeRead,
+        KnowledgeWrite, MembersManage, OrganizationManage, OrganizationOwn, ProvidersManage, SandboxesManage,
+        SignInManage, TeamsManage, TeamsMembers, TeamsRead, UsageOwn, UsageRead, WorkspacesManage,
     };
     let read = method == "GET";
     let path = path.strip_prefix("/api/v1/").map_or_else(|| path.to_owned(), |rest| format!("v1/{rest}"));
@@ -89,6 +89,7 @@ fn needs(method: &str, path: &str) -> Needs {
         "governance/my/budget-status" => Needs::Right(UsageOwn),
         "/events/file" => Needs::Right(GovernanceManage),
         "usage" | "usage/export" => Needs::Right(UsageRead),
+        rest if rest.starts_with("governance/competences") => Needs::Right(CompetencesManage),
         rest if rest.starts_with("governance") => Needs::Right(GovernanceManage),
         rest if rest.starts_with("code/") || rest == "sandboxes" => Needs::Reading(SandboxesManage),
         rest if rest.starts_with("sandboxes/") => Needs::Right(WorkspacesManage),

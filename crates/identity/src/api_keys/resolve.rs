@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use tale_core::ids::UserId;
+use tale_core::ids::{OrgId, UserId};
 use tale_core::{Code, Problem};
 
 use crate::caller::{Caller, Via};
+use crate::competences::Competences;
 use crate::keys;
 use crate::organizations::OrganizationView;
 use crate::permissions::Role;
@@ -93,6 +94,13 @@ impl Identity {
         let (user, id, kind, seen) = (key.user_id, key.id, key.kind, key.last_used_at);
         let person = (user.zip(key.user_name.clone()).zip(key.user_email.clone()))
             .map(|((id, name), email)| MePerson { id, name, email });
+        let held: Vec<(OrgId, Competences)> = rows
+            .iter()
+            .filter_map(|row| {
+                let names = row.competences.as_ref()?.iter().map(String::as_str);
+                Some((row.org_id?, Competences::named(names)))
+            })
+            .collect();
         let mut orgs: Vec<OrganizationView> = rows
             .into_iter()
             .filter_map(|row| {
@@ -130,7 +138,8 @@ impl Identity {
         let (org, org_slug, role) = (chosen.id, chosen.slug.clone(), chosen.role);
         orgs.retain(|org| org.role != Role::Disabled);
         let me = Me { person, organization: chosen, organizations: orgs };
-        Ok(KeyHolder { caller: Caller { org, org_slug, user, role, via }, me })
+        let competences = held.into_iter().find(|(of, _)| *of == org).map(|(_, held)| held).unwrap_or_default();
+        Ok(KeyHolder { caller: Caller { org, org_slug, user, role, competences, via }, me })
     }
 }
 

@@ -169,7 +169,7 @@ matrix! {
         GovernanceManage = "governance.manage" "governance policies: read all, write"
             [No No No Yes Yes] else OrgForbidden "change the organization's policies";
         CompetencesManage = "competences.manage" "grant/revoke competences"
-            [No No No Yes Yes];
+            [No No No Yes Yes] else CompetenceForbidden "grant or revoke competences";
         AuditRead = "audit.read" "audit log read, export, verify"
             [No No No Yes Yes] else OrgForbidden "read the audit log";
         LegalHoldsSee = "legalHolds.see" "legal holds: see the mark on held items"

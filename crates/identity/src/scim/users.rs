@@ -296,6 +296,7 @@ impl Identity {
             .with("source", SOURCE);
         trail::record(&mut tx, self.now(), org, &Actor::System, &change).await?;
         self.end_groundless_keys(&mut tx, org, &Actor::System).await?;
+        self.end_competences(&mut tx, (org, row.user_id), None, &Actor::System).await?;
         trail::hint(&mut tx, org, Topic::Members, None).await?;
         tx.commit().await?;
         Ok(())

@@ -78,6 +78,8 @@ pub(crate) struct ResolvedRow {
     pub(crate) org_name: Option<String>,
     /// The holder's role in the organization, or that of the key.
     pub(crate) role: Option<String>,
+    /// What the holder has of the platform's capabilities by competence there.
+    pub(crate) competences: Option<Vec<String>>,
 }
 
 /// A key that ended by itself.
@@ -289,7 +291,9 @@ pub(crate) async fn resolve(
     sqlx::query_as(concat!(
         "SELECT k.id, k.kind, k.user_id, u.name AS user_name, u.email AS user_email, k.team_id, k.maker_id, k.name,
                 k.expires_at, k.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name,
-                coalesce(k.role, m.role) AS role
+                coalesce(k.role, m.role) AS role, ",
+        super::competences::held_competences!("$2"),
+        " AS competences
            FROM app.api_keys k
            LEFT JOIN app.users u ON u.id = k.user_id
            LEFT JOIN app.memberships m ON m.user_id = k.user_id AND (k.org_id IS NULL OR m.org_id = k.org_id)

@@ -135,6 +135,8 @@ pub(crate) struct Held {
     pub(crate) role: Role,
     pub(crate) walled: Option<bool>,
     pub(crate) password_due: Option<String>,
+    /// The platform's capabilities that are held by competence.
+    pub(crate) competences: Option<Vec<String>>,
 }
 
 /// The membership in which a session acts.
@@ -149,7 +151,9 @@ pub(crate) async fn held(
         super::factors::walled!("$3"),
         " AS walled, ",
         super::accounts::password_due!("$3"),
-        " AS password_due
+        " AS password_due, ",
+        super::competences::held_competences!("$3"),
+        " AS competences
            FROM app.memberships m
            JOIN app.organizations o ON o.id = m.org_id
            JOIN app.users u ON u.id = m.user_id

@@ -171,6 +171,7 @@ pub(crate) struct SessionMemberRow {
     pub(crate) org_slug: Option<String>,
     pub(crate) org_role: Option<String>,
     pub(crate) walled: Option<bool>,
+    pub(crate) competences: Option<Vec<String>>,
 }
 
 /// The session of a token and its person's membership in `org`, or in the session's active
@@ -191,7 +192,9 @@ pub(crate) async fn member_by_token(
         super::factors::walled!("$3"),
         " AS walled, ",
         super::accounts::password_due!("$3"),
-        " AS password_due
+        " AS password_due, ",
+        super::competences::held_competences!("$3"),
+        " AS competences
            FROM app.sessions s
            JOIN app.users u ON u.id = s.user_id
            LEFT JOIN app.memberships m ON m.org_id = COALESCE($2, s.active_org_id) AND m.user_id = s.user_id

@@ -165,7 +165,8 @@ impl World {
             .execute(&self.db.app)
             .await
             .unwrap();
-        Caller { org, org_slug: slug.to_owned(), user: Some(user), role, via: Via::Session(SessionId::new()) }
+        let via = Via::Session(SessionId::new());
+        Caller { org, org_slug: slug.to_owned(), user: Some(user), role, competences: Default::default(), via }
     }
 
     /// Opens a slot and puts the bytes, as a browser does.

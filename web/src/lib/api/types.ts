@@ -21,6 +21,7 @@ export type AccountSession = Schemas['AccountSession'];
 export type Preferences = Schemas['Preferences'];
 export type Permissions = Schemas['Permissions'];
 export type Member = Schemas['Member'];
+export type CompetenceGrant = Schemas['CompetenceGrant'];
 export type Team = Schemas['Team'];
 export type TeamDeletion = Schemas['TeamDeletion'];
 export type TeamMember = Schemas['TeamMember'];

@@ -17,6 +17,7 @@ export type Capability =
 	| 'signIn.manage'
 	| 'governance.read'
 	| 'governance.manage'
+	| 'competences.manage'
 	| 'audit.read'
 	| 'usage.read'
 	| 'usage.own'

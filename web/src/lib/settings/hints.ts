@@ -19,6 +19,7 @@ export const HINTS: Record<SettingsSlug, () => string> = {
 	'governance/content-models': m.settings_content_models_hint,
 	'governance/policies-limits': m.settings_policies_limits_hint,
 	'governance/security': m.settings_security_hint,
+	'governance/competences': m.competences_hint,
 	'governance/logs': m.settings_logs_hint,
 	'metrics/usage': m.settings_usage_hint,
 	'api/rest': m.settings_api_hint,

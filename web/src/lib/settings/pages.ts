@@ -1,4 +1,5 @@
 /** The settings pages that exist, in the order of the panel, with the right each one needs. */
+import BadgeCheck from '@lucide/svelte/icons/badge-check';
 import Bell from '@lucide/svelte/icons/bell';
 import ChartColumn from '@lucide/svelte/icons/chart-column';
 import Building2 from '@lucide/svelte/icons/building-2';
@@ -43,6 +44,7 @@ export type SettingsSlug =
 	| 'governance/content-models'
 	| 'governance/policies-limits'
 	| 'governance/security'
+	| 'governance/competences'
 	| 'governance/logs'
 	| 'api/rest'
 	| 'api/models'
@@ -175,6 +177,13 @@ export const SETTINGS: readonly SettingsPage[] = [
 		label: m.settings_security,
 		icon: ShieldCheck,
 		needs: 'governance.manage'
+	},
+	{
+		slug: 'governance/competences',
+		group: 'governance',
+		label: m.settings_competences,
+		icon: BadgeCheck,
+		needs: 'competences.manage'
 	},
 	{
 		slug: 'governance/logs',
