@@ -77,6 +77,11 @@ const CHANNEL: &str = "tale_policies";
 pub(crate) trait Policy: Serialize + DeserializeOwned + Default {
     /// What is wrong with it, field by field.
     fn check(&self) -> Vec<Issue>;
+
+    /// Why a save of it is refused, where that has a code of its own. What it refuses [`Policy::check`] finds as well.
+    fn refusal(&self) -> Option<Problem> {
+        None
+    }
 }
 
 /// Who may read a policy; every one is written by owners and admins (POL-2).
@@ -151,6 +156,11 @@ macro_rules! policies {
 
             fn file(self) -> FilePath {
                 match self { $(Self::$variant => FilePath(concat!("governance/", $file, ".yml"))),+ }
+            }
+
+            /// Why a save of the document is refused, where that has a code of its own.
+            fn refusal(self, value: &Value) -> Option<Problem> {
+                match self { $(Self::$variant => strict::read::<$type>(value.clone()).ok()?.refusal()),+ }
             }
 
             /// The document with its defaults filled in, or what is wrong with it.

@@ -87,8 +87,8 @@ impl Policies {
     /// every process.
     ///
     /// # Errors
-    /// `INVALID_BODY` with paths below `value`, `CONFIG_VERSION_CONFLICT`, `CONFIG_NOT_WRITABLE` when the
-    /// operator's own file would have to be replaced and cannot be.
+    /// `INVALID_BODY` with paths below `value`, or a code of the policy's own, `CONFIG_VERSION_CONFLICT`,
+    /// `CONFIG_NOT_WRITABLE` when the operator's own file would have to be replaced and cannot be.
     pub async fn set(
         &self,
         org: OrgId,
@@ -132,6 +132,9 @@ impl Policies {
         }
         let mut value = before.value.clone();
         merge(&mut value, change);
+        if let Some(refused) = key.refusal(&value) {
+            return Err(refused);
+        }
         let value = key.normal(value).map_err(|issues| {
             let below = |issue: Issue| match issue.path.as_str() {
                 "" => Issue::new("value", issue.message),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tale_core::Code;
 use tale_core::ids::{OrgId, UserId};
 use tale_governance::policies::Key;
 use tale_models::ledger::{Charge, Consumption, Outcome, Price, source};
@@ -93,9 +94,14 @@ async fn a_policy_that_cannot_be_read_deletes_nothing_and_a_time_out_of_bounds_i
     std::fs::write(&file, "usageLedgerEnabled: true\nusageLedgerDays: 3\n").unwrap();
     assert_eq!(room.models.forget_usage().await.unwrap(), 0);
     assert_eq!(kept(&room, room.org).await, [1, 1, 2]);
-    for (field, value) in [("usageLedgerDays", 29), ("usageLedgerDays", 3_651), ("deletionGraceDays", 91)] {
+    for (field, value, code) in [
+        ("usageLedgerDays", 29, Code::RetentionBelowFloor),
+        ("usageLedgerDays", -1, Code::RetentionBelowFloor),
+        ("usageLedgerDays", 3_651, Code::RetentionExceedsCeiling),
+        ("deletionGraceDays", 91, Code::RetentionExceedsCeiling),
+    ] {
         let save = room.policies.set(room.org, &room.actor, Key::Retention, json!({ field: value }), None);
         let refused = save.await.unwrap_err();
-        assert!(format!("{:?}", refused.data).contains(field), "{field} {value}");
+        assert_eq!((refused.code, &refused.data.unwrap()["field"]), (code, &json!(field)), "{value}");
     }
 }
