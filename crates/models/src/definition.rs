@@ -246,7 +246,8 @@ impl ModelSpec {
         };
         let chat = purpose == Purpose::Chat;
         let [input, output, cached_input] = listed.prices;
-        let known = input.is_some() || output.is_some() || cached_input.is_some();
+        let per_minute = listed.per_minute;
+        let known = [input, output, cached_input, per_minute].iter().any(Option::is_some);
         Some(Self {
             display_name: listed.display_name,
             context_window: listed.context_window.unwrap_or(DEFAULT_CONTEXT_WINDOW),
@@ -257,7 +258,7 @@ impl ModelSpec {
                 vision: chat && listed.vision.unwrap_or(false),
                 reasoning: chat && listed.reasoning.unwrap_or(false),
             },
-            pricing: known.then_some(Pricing { input, output, cached_input, per_minute: None }),
+            pricing: known.then_some(Pricing { input, output, cached_input, per_minute }),
             ..Self::unknown(&listed.id)
         })
     }

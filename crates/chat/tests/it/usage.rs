@@ -83,6 +83,26 @@ async fn a_broken_answer_is_booked_by_what_arrived_and_a_refused_one_not_at_all(
     assert_eq!(world.held().await, 0);
 }
 
+/// A provider that counts nothing, or one side only, is not believed to have used nothing.
+#[tokio::test]
+async fn an_answer_that_nobody_counted_is_booked_by_what_arrived() {
+    let world = world().await;
+    let thread = world.titled().await;
+    let text = "x".repeat(300);
+    for (input, output) in [(0, 0), (100, 0), (0, 5)] {
+        world.upstream.push(Reply::text(&text).then(Step::Usage { input, output }));
+        assert_eq!(world.ask(thread, "Go on").await.error_code, None);
+    }
+    let booked = world.booked().await;
+    assert_eq!(booked.len(), 3);
+    for (_, outcome, requests, input, output) in &booked {
+        assert_eq!((outcome.as_str(), *requests), ("floor", 1));
+        assert!(*input > 10 && *output >= 100, "{booked:?}");
+    }
+    assert_eq!(booked[1].3, 100, "the side that was counted counts");
+    assert_eq!(world.held().await, 0);
+}
+
 #[tokio::test]
 async fn a_reached_limit_refuses_before_anything_is_written() {
     let world = world().await;

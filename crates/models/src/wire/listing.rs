@@ -36,6 +36,8 @@ pub struct ListedModel {
     pub reasoning: Option<bool>,
     /// US dollars per million tokens of input, output and cached input, when told.
     pub prices: [Option<f64>; 3],
+    /// US dollars per minute of a recording, when told.
+    pub per_minute: Option<f64>,
 }
 
 /// What a listed model is for.
@@ -126,6 +128,12 @@ fn entry(value: &Value) -> Option<ListedModel> {
         // A millionth of a dollar per token is a dollar per million; sub-cent noise of the conversion is cut.
         (per_token >= 0.0).then(|| (per_token * 1e6 * 1e6).round() / 1e6)
     };
+    let kind = kind(value, id, outputs.as_deref());
+    let prices = [price("/pricing/prompt"), price("/pricing/completion"), price("/pricing/input_cache_read")];
+    let (prices, per_minute) = match kind {
+        ListedKind::Transcription => by_duration(prices),
+        _ => (prices, None),
+    };
     Some(ListedModel {
         id: id.to_owned(),
         display_name: ["display_name", "name"]
@@ -146,7 +154,7 @@ fn entry(value: &Value) -> Option<ListedModel> {
             "/max_completion_tokens",
             "/max_tokens",
         ]),
-        kind: kind(value, id, outputs.as_deref()),
+        kind,
         vision: told(&inputs, &["image"])
             .or_else(|| told(&tags, &["vision"]))
             .or_else(|| value.pointer("/capabilities/vision").and_then(Value::as_bool)),
@@ -154,8 +162,23 @@ fn entry(value: &Value) -> Option<ListedModel> {
             .or_else(|| told(&tags, &["tool-use"]))
             .or_else(|| value.pointer("/capabilities/function_calling").and_then(Value::as_bool)),
         reasoning: told(&parameters, &["reasoning", "include_reasoning"]).or_else(|| told(&tags, &["reasoning"])),
-        prices: [price("/pricing/prompt"), price("/pricing/completion"), price("/pricing/input_cache_read")],
+        prices,
+        per_minute,
     })
+}
+
+/// What a second of a recording costs, in millionths of a dollar: from less than a cent to three dollars and sixty an hour.
+const SECOND: std::ops::RangeInclusive<f64> = 2.0..=1_000.0;
+
+/// The prices of a model that transcribes, and what it takes per minute. Some are paid by the token and some by the
+/// second, and OpenRouter's list writes both in the same field: where the answer costs nothing, what remains is the price
+/// of a second. A number that can be neither is no price.
+fn by_duration(prices: [Option<f64>; 3]) -> ([Option<f64>; 3], Option<f64>) {
+    match prices {
+        [Some(second), Some(0.0), _] if SECOND.contains(&second) => ([None; 3], Some((second * 60.0).round() / 1e6)),
+        [Some(second), Some(0.0), _] if second > *SECOND.end() => ([None; 3], None),
+        told => (told, None),
+    }
 }
 
 fn words<'a>(value: &'a Value, paths: &[&str]) -> Option<Vec<&'a str>> {
@@ -245,6 +268,24 @@ mod tests {
             "gemini-2.5-flash"
         );
         assert!(parse(&json!({ "hello": 1 })).is_err());
+    }
+
+    #[test]
+    fn a_recording_is_paid_by_the_minute_where_the_list_says_what_a_second_costs() {
+        let one = |output: &str, prompt: &str, completion: &str| {
+            let list = json!({ "data": [{
+                "id": "a", "architecture": { "output_modalities": [output] },
+                "pricing": { "prompt": prompt, "completion": completion },
+            }] });
+            let model = parse(&list).unwrap().remove(0);
+            (model.prices, model.per_minute)
+        };
+        assert_eq!(one("transcription", "0.0001", "0"), ([None; 3], Some(0.006)));
+        assert_eq!(one("transcription", "0.000025", "0"), ([None; 3], Some(0.0015)));
+        assert_eq!(one("transcription", "0.0000025", "0.00001"), ([Some(2.5), Some(10.0), None], None));
+        assert_eq!(one("transcription", "0.00000018", "0"), ([Some(0.18), Some(0.0), None], None));
+        assert_eq!(one("transcription", "0.1", "0"), ([None; 3], None), "six dollars a minute is no price");
+        assert_eq!(one("text", "0.0001", "0"), ([Some(100.0), Some(0.0), None], None), "chats are paid by the token");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tale_models::{
     ApiFormat, AuthMethod, CredentialChange, DiscoverRequest, EmbeddingConfig, ModelErrorCode, NewCredential,
     NewProvider, ProviderChange, ProviderKind,
 };
-use tale_testkit::upstream::{FakeUpstream, Reply};
+use tale_testkit::upstream::{FakeUpstream, Reply, Step};
 
 use crate::support::{KEY, Room, chat_model, embedding_model, new_provider, organization};
 
@@ -388,6 +388,31 @@ async fn the_last_credential_takes_its_provider_along_when_that_is_asked_for() {
     let kept = models.delete_credential_and_provider(org, actor, first.id, first.version).await.unwrap();
     assert_eq!(kept.unwrap_err().code, Code::ProviderInUse);
     assert!(models.provider(org, "pair").await.unwrap().credentials.is_empty());
+}
+
+/// A test costs like any call; one that the provider does not count is booked by what came back.
+#[tokio::test]
+async fn a_test_that_nobody_counted_is_booked_by_what_arrived() {
+    let room = Room::new().await;
+    let upstream = FakeUpstream::start().await;
+    let specs = vec![chat_model("fake-chat")];
+    room.models
+        .create_provider(room.org, &room.actor, new_provider("p", &upstream.openai_base(), specs))
+        .await
+        .unwrap();
+    let answer = "x".repeat(40);
+    for (input, output) in [(7, 3), (0, 0), (7, 0)] {
+        upstream.push(Reply::text(&answer).then(Step::Usage { input, output }));
+        room.models.test_provider(room.org, &Actor::System, "p", None, None).await.unwrap().result.unwrap();
+    }
+    let booked: Vec<(String, String, i64, i64)> = sqlx::query_as(
+        "SELECT source, outcome, input_tokens, output_tokens FROM app.usage_bookings ORDER BY reservation_id",
+    )
+    .fetch_all(&room.db.app)
+    .await
+    .unwrap();
+    let line = |outcome: &str, input, output| ("__provider_test__".to_owned(), outcome.to_owned(), input, output);
+    assert_eq!(booked, [line("reported", 7, 3), line("floor", 32, 10), line("floor", 32, 10)]);
 }
 
 #[tokio::test]
