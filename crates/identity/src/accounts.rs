@@ -211,6 +211,7 @@ impl Identity {
             // Who they are, and nothing else.
             return Ok(SessionOverview {
                 organizations: Vec::new(),
+                branding: HashMap::new(),
                 active_org: None,
                 setup_required: false,
                 setup_token_required: false,
