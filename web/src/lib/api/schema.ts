@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 723de4cb8e6b9034ae983257c4b16e3fe52d1d718cde082e18146b0d3bcc0566) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 1dce51cd7cfaba59401a7584738ddefa47693ca6525a557ef2ddbd10d2242bed) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -1231,6 +1231,291 @@ export interface paths {
                 default: components["responses"]["Failed"];
             };
         };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/branding": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The branding, for those who may change it. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Branding"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        /** Sets the accent colour, unless somebody else changed the branding since `version`. */
+        put: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["BrandingForm"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Branding"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        post?: never;
+        /** Removes colour and images at once. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Branding"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/branding/images/{slot}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Uploads an image, at once: SVG, PNG, JPEG or WebP, favicons also ICO, of 1 MiB at most. What it is is read from its
+         *     bytes.
+         */
+        put: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    slot: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/octet-stream": number[];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Branding"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        post?: never;
+        /** Removes an image, at once. One that is not there is fine. */
+        delete: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    slot: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Branding"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/branding/published/{organization}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How an organization looks, for everybody; one that does not exist looks like one that set nothing. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    organization: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["PublishedBranding"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/branding/published/{organization}/{image}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** An image of an organization, for everybody. Under the address that names its content it never changes. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Names the content. */
+                    v?: string;
+                };
+                header?: never;
+                path: {
+                    organization: string;
+                    image: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "image/*": number[];
+                    };
+                };
+                /** @description It is what `If-None-Match` names */
+                304: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3927,6 +4212,129 @@ export interface paths {
         };
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/governance/competences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The register of competences. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                    /** @description Only those of this person. */
+                    userId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Competences"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        /** Grants a competence to a member; it counts from their next request on. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["GrantCompetenceRequest"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["GrantedCompetence"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                409: components["responses"]["Conflict"];
+                413: components["responses"]["TooLarge"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/app/governance/competences/{recordId}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Revokes a grant, from the person's next request on. */
+        post: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    recordId: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                204: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                409: components["responses"]["Conflict"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
         delete?: never;
         options?: never;
         head?: never;
@@ -7217,6 +7625,52 @@ export interface paths {
         };
         trace?: never;
     };
+    "/api/app/teams/{id}/deletion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the deletion of a team would touch now. */
+        get: {
+            parameters: {
+                query?: {
+                    orgId?: string;
+                };
+                header?: never;
+                path: {
+                    id: components["schemas"]["TeamId"];
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        "X-Request-Id": components["headers"]["RequestId"];
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TeamDeletion"];
+                    };
+                };
+                400: components["responses"]["BadRequest"];
+                401: components["responses"]["Unauthorized"];
+                403: components["responses"]["Forbidden"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/app/teams/{id}/members": {
         parameters: {
             query?: never;
@@ -7494,11 +7948,13 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revokes a key for good. Sessions that it began go on. */
+        /** Revokes a key for good. Sessions that it began go on, unless they are to end. */
         delete: {
             parameters: {
                 query?: {
                     orgId?: string;
+                    /** @description Whether the sessions that the key began end as well, except those that began before this was recorded. */
+                    endSessions?: boolean;
                 };
                 header?: never;
                 path: {
@@ -10387,6 +10843,52 @@ export interface components {
             /** @description The name of a file for them. */
             fileName: string;
         };
+        /** @description What the organization set. */
+        Branding: {
+            /** @description `#` and six lower-case hexadecimal digits; `null` is Tale's own. */
+            accentColor: string | null;
+            /** @description The images that were uploaded. */
+            images: components["schemas"]["BrandingImage"][];
+            /**
+             * Format: int64
+             * @description One more with every change; 0 when nothing was ever set.
+             */
+            version: number;
+        };
+        /** @description A change of the branding. */
+        BrandingForm: {
+            /** @description `#` and six hexadecimal digits; `null` is Tale's own. */
+            accentColor: string | null;
+            /**
+             * Format: int64
+             * @description The version that the change is based on.
+             */
+            version: number;
+        };
+        /** @description An image of the organization. */
+        BrandingImage: {
+            /**
+             * Format: int32
+             * @description Rows of pixels; `null` for SVG and ICO.
+             */
+            height: number | null;
+            /** @description What it is, judged by its bytes. */
+            mediaType: string;
+            /**
+             * Format: int32
+             * @description Bytes.
+             */
+            size: number;
+            /** @description Which one. */
+            slot: components["schemas"]["ImageSlot"];
+            /** @description Where it is, below the base path. Changes with its content. */
+            url: string;
+            /**
+             * Format: int32
+             * @description Pixels in a row; `null` for SVG and ICO.
+             */
+            width: number | null;
+        };
         /** @description A service that hands out the tokens of a pool of accounts. */
         Broker: {
             auth?: components["schemas"]["BrokerAuth"];
@@ -10791,6 +11293,58 @@ export interface components {
          * @enum {string}
          */
         CodeRunState: "waiting" | "starting" | "running" | "completed" | "failed" | "cancelled";
+        /** @description A line of the register. */
+        CompetenceGrant: {
+            /** @description A capability of the platform (`tale:…`), or a qualification in the organization's own words. */
+            competence: string;
+            /** @description The person's address. */
+            email: string;
+            /** @description What shows it; may be empty. */
+            evidence: string;
+            /**
+             * Format: int64
+             * @description When it ends, in epoch milliseconds; `null` is never.
+             */
+            expiresAt: number | null;
+            /**
+             * Format: int64
+             * @description In epoch milliseconds.
+             */
+            grantedAt: number;
+            /** @description The name of who granted it; `null` once their account is gone. */
+            grantedBy: string | null;
+            /** @description Whether the person is a member now. */
+            member: boolean;
+            /** @description The person's name. */
+            name: string;
+            /**
+             * Format: uuid
+             * @description Names it when it is revoked.
+             */
+            recordId: string;
+            /** @description Why: `revoked`, `replaced` (by a new grant after it had expired) or `memberRemoved`. */
+            revokeReason?: string;
+            /**
+             * Format: int64
+             * @description When it was revoked, in epoch milliseconds.
+             */
+            revokedAt?: number;
+            /** @description The name of who revoked it, while there is one. */
+            revokedBy?: string;
+            status: components["schemas"]["CompetenceStatus"];
+            /** Format: uuid */
+            userId: string;
+        };
+        /**
+         * @description What a grant is now.
+         * @enum {string}
+         */
+        CompetenceStatus: "active" | "expired" | "revoked";
+        /** @description The register. */
+        Competences: {
+            /** @description Every grant that was not revoked and the latest 1,000 that were, the newest first. */
+            grants: components["schemas"]["CompetenceGrant"][];
+        };
         /** @description One component of the report. */
         Component: {
             /** @description `application`, `knowledge` or `files`. */
@@ -10924,6 +11478,8 @@ export interface components {
             name: string;
             /** @description The variable of an `env` credential. */
             secretEnv?: string;
+            /** @description That variable, while it is not set in the process that answers: calls fail until it is. */
+            unsetVariable?: string;
             /**
              * Format: int64
              * @description In epoch milliseconds.
@@ -11092,7 +11648,7 @@ export interface components {
              * @description Stable; the list only grows.
              * @enum {string}
              */
-            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "sso_sp_key_required" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "UPLOAD_POLICY_REJECTED" | "USER_NOT_ORG_MEMBER" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "TWO_FACTOR_CODE_INVALID" | "PASSKEY_INVALID" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "TWO_FACTOR_NOT_PENDING" | "PASSKEY_REFUSED" | "FORBIDDEN" | "TWO_FACTOR_REQUIRED" | "PASSWORD_CHANGE_REQUIRED" | "SESSION_NOT_FRESH" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "TEAM_FORBIDDEN" | "API_KEY_SCOPE_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "TEAM_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "PASSKEY_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "SSO_NOT_CONFIGURED" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "SANDBOX_NOT_CONFIGURED" | "CODE_RUN_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TEAM_NAME_TAKEN" | "TEAM_LAST_MEMBER" | "TEAM_LIMIT" | "TEAM_MANAGED" | "PASSWORD_NOT_SET" | "PASSWORD_ALREADY_SET" | "SSO_LAST_WAY_IN" | "TOTP_ALREADY_ENABLED" | "TOTP_NOT_ENABLED" | "PASSKEY_ALREADY_REGISTERED" | "PASSKEY_LIMIT" | "PASSKEY_UNAVAILABLE" | "TRUSTED_KEY_LIMIT" | "API_KEY_LIMIT" | "API_KEY_REPLACED" | "sso_config_unreadable" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "KNOWLEDGE_SAME_DATABASE" | "KNOWLEDGE_CHECK_FAILED" | "SANDBOX_ASLEEP" | "SANDBOX_CAPACITY_EXCEEDED" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "KNOWLEDGE_MISCONFIGURED" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "SUBSCRIPTION_EXHAUSTED" | "SANDBOX_UNAVAILABLE" | "BUSY" | "DRAINING";
+            code: "INVALID_BODY" | "BODY_CHUNK_MALFORMED" | "INVALID_QUERY" | "INVALID_LIMIT" | "INVALID_CURSOR" | "INVALID_HEADER" | "INVALID_URL" | "ORG_SLUG_REQUIRED" | "ORG_NAME_RESERVED" | "PASSWORD_POLICY" | "CREDENTIAL_ENDPOINT_INVALID" | "CREDENTIAL_SECRET_INVALID" | "PRIVATE_HOST_BLOCKED" | "sso_sp_key_required" | "EXTRA_BODY_KEY_FORBIDDEN" | "FILE_SIZE_INVALID" | "FILE_TOO_LARGE" | "UNSUPPORTED_FILE_TYPE" | "IMAGE_SVG_ACTIVE_CONTENT" | "UPLOAD_POLICY_REJECTED" | "USER_NOT_ORG_MEMBER" | "EMBEDDING_PROVIDER_UNSUPPORTED" | "CHAT_MODEL_UNKNOWN" | "CHAT_MODEL_AMBIGUOUS" | "CHAT_PROVIDER_UNKNOWN" | "MODEL_API_VISION_UNSUPPORTED" | "MODEL_API_TOOLS_UNSUPPORTED" | "MODEL_API_VENDOR_TOOL_UNSUPPORTED" | "CHAT_MODEL_NOT_ON_PROVIDER" | "CHAT_MODEL_NO_VISION" | "TOO_MANY_ATTACHMENTS" | "TWO_FACTOR_CODE_INVALID" | "PASSKEY_INVALID" | "COMPETENCE_CAPABILITY_UNKNOWN" | "RETENTION_BELOW_FLOOR" | "RETENTION_EXCEEDS_CEILING" | "UNAUTHORIZED" | "INVALID_CREDENTIALS" | "TWO_FACTOR_NOT_PENDING" | "PASSKEY_REFUSED" | "FORBIDDEN" | "TWO_FACTOR_REQUIRED" | "PASSWORD_CHANGE_REQUIRED" | "SESSION_NOT_FRESH" | "ORG_FORBIDDEN" | "MODEL_API_DISABLED" | "MODEL_API_FORBIDDEN" | "MODEL_API_MODEL_FORBIDDEN" | "ROLE_FORBIDDEN" | "RBAC_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SIGN_UP_DISABLED" | "SETUP_TOKEN_REQUIRED" | "ORGANIZATION_CREATION_FORBIDDEN" | "API_KEY_CREATE_FORBIDDEN" | "CHAT_MODEL_FORBIDDEN" | "ATTACHMENT_NOT_OWNED" | "MEMBER_ROLE_UPDATE_FORBIDDEN" | "MEMBER_REMOVE_FORBIDDEN" | "MEMBER_OWNER_ROLE_ASSIGN_FORBIDDEN" | "MEMBER_ACCOUNT_SHARED" | "MEMBER_SELF_ROLE_FORBIDDEN" | "MEMBER_SELF_REMOVAL_FORBIDDEN" | "MEMBER_OWNER_REMOVAL_FORBIDDEN" | "TEAM_FORBIDDEN" | "API_KEY_SCOPE_FORBIDDEN" | "COMPETENCE_FORBIDDEN" | "NOT_FOUND" | "MODEL_API_MODEL_UNKNOWN" | "ORG_SLUG_INVALID" | "MEMBER_NOT_FOUND" | "TEAM_NOT_FOUND" | "API_KEY_NOT_FOUND" | "SESSION_NOT_FOUND" | "PASSKEY_NOT_FOUND" | "TRUSTED_KEY_NOT_FOUND" | "SSO_NOT_CONFIGURED" | "PROVIDER_UNKNOWN" | "CREDENTIAL_NOT_FOUND" | "DOCUMENT_NOT_FOUND" | "FILE_NOT_FOUND" | "BLOB_NOT_FOUND" | "POLICY_UNKNOWN" | "PASSAGE_NOT_FOUND" | "THREAD_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "SHARE_NOT_FOUND" | "CHAT_TURN_NOT_RUNNING" | "DEFERRED_SEND_NOT_FOUND" | "SANDBOX_NOT_CONFIGURED" | "CODE_RUN_NOT_FOUND" | "COMPETENCE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "SETUP_ALREADY_DONE" | "EMAIL_TAKEN" | "ORG_NAME_TAKEN" | "ALREADY_MEMBER" | "TEAM_NAME_TAKEN" | "TEAM_LAST_MEMBER" | "TEAM_LIMIT" | "TEAM_MANAGED" | "PASSWORD_NOT_SET" | "PASSWORD_ALREADY_SET" | "SSO_LAST_WAY_IN" | "TOTP_ALREADY_ENABLED" | "TOTP_NOT_ENABLED" | "PASSKEY_ALREADY_REGISTERED" | "PASSKEY_LIMIT" | "PASSKEY_UNAVAILABLE" | "TRUSTED_KEY_LIMIT" | "API_KEY_LIMIT" | "API_KEY_REPLACED" | "COMPETENCE_ALREADY_GRANTED" | "sso_config_unreadable" | "FRAME_ORIGIN_LIMIT" | "MEMBER_OWNER_ROLE_IMMUTABLE" | "MEMBER_CREATOR_ROLE_IMMUTABLE" | "MEMBER_LAST_ADMIN" | "PROVIDER_NAME_TAKEN" | "PROVIDER_VERSION_CONFLICT" | "PROVIDER_IN_USE" | "CREDENTIAL_NAME_TAKEN" | "CREDENTIAL_VERSION_CONFLICT" | "CREDENTIAL_IN_USE" | "UPLOAD_SCOPE_CONFLICT" | "DOCUMENT_STALE" | "EMBEDDING_NOT_CONFIGURED" | "EMBEDDING_CREDIT_EXHAUSTED" | "EMBEDDING_CREDENTIAL_REJECTED" | "EMBEDDING_WIDTH_CONFLICT" | "NO_TRANSCRIPTION_MODEL" | "TRANSCRIPTION_MODEL_UNAVAILABLE" | "CHAT_TURN_IN_PROGRESS" | "ATTACHMENT_NOT_READY" | "QUEUE_FULL" | "CHAT_THREAD_ARCHIVED" | "CHAT_NOTHING_TO_SHARE" | "CHAT_THREAD_NOT_DIRECT" | "OBJECT_STORE_NOT_CONNECTED" | "OBJECT_STORE_SAME_BUCKET" | "OBJECT_STORE_CHECK_FAILED" | "OBJECT_STORE_MOVE_RUNNING" | "CONFIG_VERSION_CONFLICT" | "KNOWLEDGE_SAME_DATABASE" | "KNOWLEDGE_CHECK_FAILED" | "SANDBOX_ASLEEP" | "SANDBOX_CAPACITY_EXCEEDED" | "IDEMPOTENCY_KEY_REUSED" | "PRECONDITION_FAILED" | "BODY_TOO_LARGE" | "URI_TOO_LONG" | "RATE_LIMITED" | "BUDGET_EXCEEDED" | "MODEL_API_CONCURRENCY_EXCEEDED" | "SIGN_IN_LOCKED" | "INTERNAL_ERROR" | "PROVIDER_UPSTREAM_ERROR" | "MODEL_API_UPSTREAM_ERROR" | "MODEL_API_UNAVAILABLE" | "EMBEDDING_UPSTREAM_ERROR" | "KNOWLEDGE_UNAVAILABLE" | "KNOWLEDGE_MISCONFIGURED" | "DATABASE_UNAVAILABLE" | "OBJECT_STORE_UNAVAILABLE" | "OBJECT_STORE_MISCONFIGURED" | "POLICY_UNREADABLE" | "CONFIG_NOT_WRITABLE" | "OBJECT_STORE_UNCONFIGURED" | "CREDENTIAL_ENV_MISSING" | "SUBSCRIPTION_EXHAUSTED" | "SANDBOX_UNAVAILABLE" | "BUSY" | "DRAINING";
             /** @description Details for some codes, such as `issues`: a list of `{path, message}`. */
             data?: Record<string, never>;
             /** @description What is wrong and what to do, in English. */
@@ -11194,6 +11750,31 @@ export interface components {
         GovernedModels: {
             models: components["schemas"]["ChatModel"][];
         };
+        /** @description A competence to grant. */
+        GrantCompetenceRequest: {
+            /** @description `tale:models.api`, another capability of the platform, or a qualification of 1 to 120 characters. */
+            competence: string;
+            /** @description What shows it, at most 2,000 characters. */
+            evidence?: string;
+            /**
+             * Format: int64
+             * @description When it ends, in epoch milliseconds; absent is never.
+             */
+            expiresAt?: number | null;
+            /**
+             * Format: uuid
+             * @description The member.
+             */
+            userId: string;
+        };
+        /** @description What was granted. */
+        GrantedCompetence: {
+            /**
+             * Format: uuid
+             * @description Names the grant when it is revoked.
+             */
+            recordId: string;
+        };
         /** @description An agent runtime. */
         Harness: {
             /** @description Its identifier. */
@@ -11223,6 +11804,11 @@ export interface components {
             /** @description The release. */
             version: string;
         };
+        /**
+         * @description An image of an organization.
+         * @enum {string}
+         */
+        ImageSlot: "logo" | "favicon-light" | "favicon-dark";
         /** @description The state of a document in the search index. Branch on `errorCode`, never on `error`. */
         Indexing: {
             /** @description Whether the passages carry vectors; without them the document is found by its words alone. */
@@ -11818,6 +12404,7 @@ export interface components {
         };
         /** @description An organization of the person. */
         OrganizationSummary: {
+            branding: components["schemas"]["PublishedBranding"] | null;
             /**
              * Format: uuid
              * @description The organization.
@@ -12164,6 +12751,17 @@ export interface components {
         /** @description A new token. It is shown only now. */
         ProvisioningToken: {
             token: string;
+        };
+        /** @description How an organization looks, for everybody. Addresses are below the base path. */
+        PublishedBranding: {
+            /** @description `#` and six lower-case hexadecimal digits; `null` is Tale's own. */
+            accentColor: string | null;
+            /** @description The icon of tabs in dark browsers: the uploaded one, else the light one. */
+            faviconDark: string | null;
+            /** @description The icon of tabs in light browsers: the uploaded one, else one made of the logo. */
+            faviconLight: string | null;
+            /** @description The logo. */
+            logo: string | null;
         };
         /**
          * @description A rating.
@@ -13018,6 +13616,11 @@ export interface components {
             /** @description The variable that the agent runtime reads the token from. */
             targetEnvVar: string;
             /**
+             * @description The variable that holds the broker's secret, while it is not set in the process that answers: the broker cannot be
+             *     asked until it is.
+             */
+            unsetVariable?: string;
+            /**
              * Format: int64
              * @description In epoch milliseconds.
              */
@@ -13078,6 +13681,29 @@ export interface components {
             description?: string | null;
             /** @description Another name. */
             name?: string | null;
+        };
+        /** @description What the deletion of a team touches. */
+        TeamDeletion: {
+            /**
+             * Format: int64
+             * @description Live API keys of the team, which end with it.
+             */
+            apiKeys: number;
+            /**
+             * Format: int64
+             * @description Usage limits of the team or of each of its members, which no longer apply.
+             */
+            limits: number;
+            /**
+             * Format: int64
+             * @description People who lose the team and stay in the organization.
+             */
+            members: number;
+            /**
+             * Format: int64
+             * @description Rules about models for the team, which no longer apply.
+             */
+            modelRules: number;
         };
         /**
          * Format: uuid
