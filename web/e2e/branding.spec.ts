@@ -12,7 +12,7 @@ test('an organization gets its colour and its logo, and looks like Tale again', 
 	const token = (name: string) =>
 		page.evaluate((of) => getComputedStyle(document.documentElement).getPropertyValue(of), name);
 	await owner.open('settings/branding');
-	const colour = page.getByRole('textbox', { name: 'Colour' });
+	const colour = page.getByRole('textbox', { name: 'Colour', exact: true });
 	const save = page.getByRole('button', { name: 'Save', exact: true });
 	await expect(save).toBeDisabled();
 	await colour.fill('#ffe6');

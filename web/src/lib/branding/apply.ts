@@ -7,7 +7,9 @@ const STORAGE_KEY = 'tale.brand';
 
 /** Shows a branding; `null` is how Tale looks by itself. Answers the tokens that it replaced. */
 export function show(branding: PublishedBranding | null): Record<string, string> | null {
-	const tokens = branding?.accentColor ? tokensOf(branding.accentColor) : null;
+	// Browsers without it keep Tale's colour rather than none.
+	const able = CSS.supports('color', 'light-dark(#000, #fff)');
+	const tokens = able && branding?.accentColor ? tokensOf(branding.accentColor) : null;
 	const { style } = document.documentElement;
 	for (const token of TOKENS) {
 		if (tokens) style.setProperty(token, tokens[token] ?? '');

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { contrast, isHex, MARK, shadesOf, SURFACES, TEXT, TOKENS, tokensOf } from './palette.ts';
+import { contrast, isHex, MARK, SAMPLE, shadesOf, SURFACES, TEXT, TOKENS, tokensOf } from './palette.ts';
 
 /** Every ninth step of each channel, the corners included. */
 const levels = ['00', '1b', '36', '51', '6c', '87', 'a2', 'bd', 'd8', 'ff'];
@@ -41,6 +41,12 @@ describe('the shades of an accent colour', () => {
 			const [, light = '', dark = ''] = new RegExp(`\\s${name}: light-dark\\((#\\w+), (#\\w+)\\)`).exec(css) ?? [];
 			expect(SURFACES.light, name).toContain(light);
 			expect(SURFACES.dark, name).toContain(dark);
+		}
+		for (const theme of ['light', 'dark'] as const) {
+			for (const [name, value] of Object.entries(SAMPLE[theme])) {
+				const [, light, dark] = new RegExp(`\\s${name}: light-dark\\((#\\w+), (#\\w+)\\)`).exec(css) ?? [];
+				expect({ light, dark }[theme], name).toBe(value);
+			}
 		}
 		for (const token of TOKENS) expect(css).toContain(`\t${token}:`.trim());
 	});

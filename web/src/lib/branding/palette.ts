@@ -19,6 +19,24 @@ export const SURFACES: Record<'light' | 'dark', readonly string[]> = {
 	dark: ['#0a0a0a', '#121212', '#171717', '#262626', '#303030']
 };
 
+/** What a sample of a theme needs beside the accent, as in `tokens.css`: a page shows the tokens of its own theme only. */
+export const SAMPLE: Record<'light' | 'dark', Record<string, string>> = {
+	light: {
+		'--bg': '#ffffff',
+		'--text': '#030712',
+		'--text-subtle': '#6b7280',
+		'--border': '#e5e7eb',
+		'--fill-track': '#e5e7eb'
+	},
+	dark: {
+		'--bg': '#0a0a0a',
+		'--text': '#f5f5f5',
+		'--text-subtle': '#a3a3a3',
+		'--border': '#2a2a2a',
+		'--fill-track': '#3a3a3a'
+	}
+};
+
 /** The shades for one theme. */
 export interface Shades {
 	/** Filled controls, and the text on them. */
@@ -110,6 +128,13 @@ const VARIABLES: readonly [string, keyof Shades][] = [
 
 /** The names of the tokens that an accent colour replaces. */
 export const TOKENS: readonly string[] = VARIABLES.map(([name]) => name);
+
+/** Everything that a sample of a theme is drawn with, as a style. */
+export function sampleOf(color: string, theme: 'light' | 'dark'): string {
+	const shades = shadesOf(color, theme);
+	const accent = VARIABLES.map(([name, shade]): [string, string] => [name, shades[shade]]);
+	return [...Object.entries(SAMPLE[theme]), ...accent].map(([name, value]) => `${name}: ${value}`).join('; ');
+}
 
 /** The tokens of `tokens.css` for an accent colour. */
 export function tokensOf(color: string): Record<string, string> {
