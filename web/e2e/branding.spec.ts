@@ -33,6 +33,7 @@ test('an organization gets its colour and its logo, and looks like Tale again', 
 	await expect(page.getByText('Someone else changed the branding')).toBeVisible();
 	await save.click();
 	await expect.poll(() => token('--accent')).toContain('#ffe600');
+	await expect(page.getByRole('alert')).toHaveCount(0);
 	expect(await token('--accent-text')).not.toContain('light-dark(#ffe600');
 	await expectAccessible(page);
 
