@@ -30,14 +30,17 @@ export default defineConfig({
 					groups: [
 						// What the page tells the app (its base path) is stored before anything that reads it is loaded: the file
 						// that stores it needs nothing but this.
-						{ name: 'payload', test: /kit\/src\/runtime\/client\/payload\.js|vite\/preload-helper/, priority: 1 },
-						// Frames of other pages, the rules of passwords and what only the settings share are not part of it.
+						{ name: 'payload', test: /kit\/src\/runtime\/client\/payload\.js|vite\/preload-helper/, priority: 2 },
+						// Frames of other pages, the rules of passwords, what only the settings share and what forms are made of are
+						// not part of it.
 						{
 							name: 'shared',
-							test: /src\/lib\/(?!auth\/(?:[A-Z]|password)|settings\/)|@lucide|svelte-query/,
+							test: /src\/lib\/(?!auth\/(?:[A-Z]|password)|settings\/|ui\/(?:Card|Checkbox|Page|PageHeader|PasswordInput|RadioGroup|Section|Select|Switch|Table|TableSkeleton|TextArea|TokenInput)\.svelte)|@lucide|svelte-query/,
 							minShareCount: 4,
-							maxModuleSize: 20_000
-						}
+							maxModuleSize: 20_000,
+							priority: 1
+						},
+						{ name: 'forms', test: /src\/lib\/ui\//, minShareCount: 4 }
 					]
 				}
 			}
