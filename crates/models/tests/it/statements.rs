@@ -10,12 +10,14 @@ use serde_json::json;
 use tale_core::ids::{ApiKeyId, UserId};
 use tale_governance::policies::{Key, ModelRules};
 use tale_models::ledger::{Charge, Consumption, Outcome, Price, source};
+use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::support::{Room, chat_model, new_provider};
 
-/// Counts statements by what sqlx says of them.
+/// Counts statements by what sqlx says of them, but for those with which a connection begins: whether one more of them is
+/// opened is up to the pool.
 #[derive(Clone, Default)]
 struct Statements(Arc<AtomicUsize>);
 
@@ -32,13 +34,28 @@ impl Subscriber for Statements {
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
-    fn event(&self, _: &Event<'_>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
+    fn event(&self, event: &Event<'_>) {
+        let mut begins = Begins(false);
+        event.record(&mut begins);
+        if !begins.0 {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
+}
+
+/// Whether a statement is one with which a connection begins.
+struct Begins(bool);
+
+impl Visit for Begins {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0 |= field.name() == "summary" && value.starts_with("SET ");
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
 }
 
 impl Statements {
