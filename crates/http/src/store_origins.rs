@@ -72,7 +72,11 @@ impl StoreOrigins {
         match self {
             Self::Of { blobs, identity } => {
                 let user = match token {
-                    Some(token) => identity.authenticate_session(token, true).await.ok().map(|session| session.user),
+                    // Whoever must choose a password first is told nothing of organizations.
+                    Some(token) => {
+                        let session = identity.authenticate_session(token, true).await.ok();
+                        session.filter(|session| session.password_due.is_none()).map(|session| session.user)
+                    }
                     None => None,
                 };
                 of_user(blobs, identity, user).await.unwrap_or_else(|problem| {

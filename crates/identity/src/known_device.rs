@@ -1,6 +1,7 @@
 //! Devices that a person signed in on before (LCK-11). Their wrong attempts have a counter of their own, and the counters of
 //! networks and of all networks together do not stop them: a stranger who guesses at an account blocks whoever comes
-//! from elsewhere, but not its owner.
+//! from elsewhere, but not its owner. All known devices of an account together are counted too, because somebody who knows
+//! the password can have many.
 //!
 //! What makes a device known is a cookie that is given with a sign-in by password or passkey, encrypted for one account and
 //! the password it had. It opens nothing: it only says which counter counts. Sign-ins that somebody else vouches for

@@ -13,7 +13,6 @@ use crate::service::{Device, Identity};
 use crate::sessions::{Method, SignedIn};
 use crate::store;
 use crate::store::accounts::AccountRow;
-use crate::store::attempts::EVERYWHERE;
 use crate::trail::{self, Change};
 
 /// What the sign-in form sends.
@@ -127,7 +126,7 @@ impl Identity {
         let mut tx = self.begin().await?;
         let mut blocks = false;
         for network in store::attempts::counters(network) {
-            let policy = if network == EVERYWHERE { &policy.account_wide() } else { policy };
+            let policy = if store::attempts::is_of_all(network) { &policy.account_wide() } else { policy };
             match store::attempts::charge(&mut tx, key, network, policy, now).await? {
                 Charge::Refused { wait } => return Err(locked(wait)), // rolls the first charge back
                 Charge::Admitted { blocked } => blocks |= blocked.is_some(),

@@ -11,7 +11,7 @@ use crate::members::not_a_member;
 use crate::permissions::{Capability, Role};
 use crate::service::Identity;
 use crate::store;
-use crate::store::attempts::{DEVICE, EVERYWHERE};
+use crate::store::attempts::{DEVICE, DEVICES, EVERYWHERE};
 use crate::trail::{self, Change};
 
 /// Most counters that are listed.
@@ -89,6 +89,11 @@ impl Identity {
         let rows = store::attempts::of_keys(&mut conn, &keys, MAX_BLOCKS).await?;
         let block = |(key, network, failures, blocked_until, last_at): store::attempts::Row| {
             let (kind, member) = counters.get(&key)?;
+            let blocked_until = blocked_until.filter(|until| *until > now);
+            // What all known devices have together says nothing new before it blocks.
+            if network == DEVICES && blocked_until.is_none() {
+                return None;
+            }
             Some(SignInBlock {
                 user: member.user_id,
                 email: member.email.clone(),
@@ -96,7 +101,7 @@ impl Identity {
                 known_device: network.starts_with(DEVICE),
                 network: (network != EVERYWHERE && !network.starts_with(DEVICE)).then_some(network),
                 failures: failures.unsigned_abs(),
-                blocked_until: blocked_until.filter(|until| *until > now),
+                blocked_until,
                 last_at,
             })
         };

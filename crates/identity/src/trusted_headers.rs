@@ -236,7 +236,7 @@ impl Identity {
         Ok(assertion::secret_of(&self.0.assertion_secret, id))
     }
 
-    /// Revokes a key for good. Sessions that it began go on, unless `end_sessions` (TRH-12).
+    /// Revokes a key for good. Sessions that it began go on, unless `end_sessions` (TRH-12), which can be said later too.
     ///
     /// # Errors
     /// `ORG_FORBIDDEN` without the right, `TRUSTED_KEY_NOT_FOUND`.
@@ -249,7 +249,8 @@ impl Identity {
         caller.require(Capability::SignInManage)?;
         let mut tx = self.begin().await?;
         let now = self.now();
-        let name = store::trusted_headers::revoke(&mut tx, caller.org, id, now).await?.ok_or_else(no_key)?;
+        let name =
+            store::trusted_headers::revoke(&mut tx, caller.org, id, now, end_sessions).await?.ok_or_else(no_key)?;
         let mut change = Change::organization("trusted_headers.key_revoked").on("trusted_key", id).named(&name);
         if end_sessions {
             change = change

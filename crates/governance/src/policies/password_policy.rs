@@ -21,8 +21,15 @@ pub struct PasswordRules {
     pub require_digit: bool,
     /// A character that is neither letter, digit nor white space.
     pub require_special: bool,
-    /// After how many days a password has to be replaced, up to 3,650; 0 = never.
+    /// After how many days a password has to be replaced, up to 3,650; 0 = never, which is not written: releases that do
+    /// not know it would refuse the whole policy.
+    #[serde(skip_serializing_if = "is_zero")]
     pub rotation_days: u16,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(days: &u16) -> bool {
+    *days == 0
 }
 
 impl Default for PasswordRules {

@@ -178,7 +178,11 @@ async fn a_key_that_was_good_a_moment_ago_is_asked_for_with_the_hold_and_decides
     let holds =
         async || sqlx::query_scalar::<_, i64>("SELECT count(*) FROM app.usage_holds").fetch_one(&database).await;
     let reach = async |wanted: i64| {
-        let reached = async { while holds().await.unwrap() != wanted {} };
+        let reached = async {
+            while holds().await.unwrap() != wanted {
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+        };
         tokio::time::timeout(PATIENCE, reached).await.expect("the holds are as they should be");
     };
     stage.key.post(OPENAI, ask("open/able")).await.expect(200);

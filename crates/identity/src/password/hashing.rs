@@ -88,8 +88,12 @@ impl Spare {
         self.kept().memory.pop().unwrap_or_default()
     }
 
-    /// For the next one. Runs on a thread of the runtime.
-    fn put(&self, memory: Vec<Block>) {
+    /// For the next one, unless it is more than `most` blocks, as a foreign hash may have needed. Runs on a thread of the
+    /// runtime.
+    fn put(&self, memory: Vec<Block>, most: usize) {
+        if memory.capacity() > most {
+            return;
+        }
         let mut kept = self.kept();
         kept.memory.push(memory);
         kept.used = Some(Instant::now());
@@ -212,11 +216,12 @@ impl PasswordHasher {
         turn: Admission,
         work: impl FnOnce(&mut Vec<Block>) -> Result<T, HashError> + Send + 'static,
     ) -> Result<T, Problem> {
-        let spare = self.spare.clone();
+        // A block is a KiB.
+        let (spare, most) = (self.spare.clone(), self.cost.memory_kib as usize);
         let work = move || {
             let (_turn, mut memory) = (turn, spare.take());
             let done = work(&mut memory);
-            spare.put(memory);
+            spare.put(memory, most);
             done
         };
         tokio::task::spawn_blocking(work).await.map_err(Problem::internal)?.map_err(Problem::internal)

@@ -122,9 +122,12 @@ impl Person {
         });
         let verified = config.oauth2.as_ref().map_or("email_verified", |settings| settings.email_verified.as_str());
         let email_verified = match at(&said, verified) {
+            None => None,
             Some(Value::Bool(flag)) => Some(*flag),
-            Some(Value::String(text)) => Some(text == "true"),
-            _ => None,
+            Some(Value::String(text)) => Some(text.eq_ignore_ascii_case("true")),
+            Some(Value::Number(number)) => Some(number.as_u64() == Some(1)),
+            // Something is said, and it is not that it was verified.
+            Some(_) => Some(false),
         };
         let groups = at(&said, &config.claims.groups).map(texts);
         Ok(Self {

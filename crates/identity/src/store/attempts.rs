@@ -11,13 +11,22 @@ use crate::lockout::{Charge, LoginPolicy, remaining};
 /// The network of the counter over all networks.
 pub(crate) const EVERYWHERE: &str = "*";
 
-/// How the name of a known device begins, which stands in the place of a network and counts alone.
+/// How the name of a known device begins, which stands in the place of a network.
 pub(crate) const DEVICE: &str = "device ";
 
+/// The name of the counter over all known devices: whoever knows a password may make as many devices known as they like,
+/// and shall not have guesses at the second factor with each of them.
+pub(crate) const DEVICES: &str = "device *";
+
 /// The counters of an attempt from `network`, in the order in which they are locked: its own, and that of all networks
-/// together, which does not stop a known device.
-pub(crate) fn counters(network: &str) -> Vec<&str> {
-    if network.starts_with(DEVICE) { vec![network] } else { vec![network, EVERYWHERE] }
+/// together, or of all known devices, which strangers cannot use up.
+pub(crate) fn counters(network: &str) -> [&str; 2] {
+    [network, if network.starts_with(DEVICE) { DEVICES } else { EVERYWHERE }]
+}
+
+/// Whether a counter counts what others count as well.
+pub(crate) fn is_of_all(network: &str) -> bool {
+    matches!(network, EVERYWHERE | DEVICES)
 }
 
 /// Until when the address is blocked for this network, whichever of its counters says so.
@@ -98,14 +107,14 @@ pub(crate) async fn of_keys(conn: &mut PgConnection, keys: &[Vec<u8>], limit: i6
     .await
 }
 
-/// Forgets the failures of this network and of all networks together, locked in the order in which they
+/// Forgets the failures of this network, of all networks together and of all devices, locked in the order in which they
 /// are charged: simultaneous sign-ins would wait for each other otherwise.
 pub(crate) async fn clear(conn: &mut PgConnection, key: &[u8; 32], network: &str) -> Result<(), sqlx::Error> {
     sqlx::query(
         "WITH held AS MATERIALIZED (
              SELECT network FROM app.login_attempts
-              WHERE key_hash = $1 AND network IN ($2, '*')
-              ORDER BY network = '*'
+              WHERE key_hash = $1 AND network IN ($2, '*', 'device *')
+              ORDER BY network IN ('*', 'device *'), network
                 FOR UPDATE
          )
          DELETE FROM app.login_attempts a USING held WHERE a.key_hash = $1 AND a.network = held.network",
@@ -121,7 +130,8 @@ pub(crate) async fn clear(conn: &mut PgConnection, key: &[u8; 32], network: &str
 pub(crate) async fn forget(conn: &mut PgConnection, key: &[u8; 32]) -> Result<i32, sqlx::Error> {
     sqlx::query_scalar(
         "WITH held AS MATERIALIZED (
-             SELECT network, failures FROM app.login_attempts WHERE key_hash = $1 ORDER BY network = '*' FOR UPDATE
+             SELECT network, failures FROM app.login_attempts WHERE key_hash = $1
+              ORDER BY network IN ('*', 'device *'), network FOR UPDATE
          ),
          gone AS (
              DELETE FROM app.login_attempts a USING held WHERE a.key_hash = $1 AND a.network = held.network

@@ -397,13 +397,15 @@ pub(crate) async fn gone_in(
                LEFT JOIN app.api_keys k ON k.id = n.id
                LEFT JOIN app.memberships m ON m.org_id = $1 AND m.user_id = k.user_id
                                           AND (k.org_id IS NULL OR k.org_id = $1)),
+         -- The log is read once, however many keys are asked for.
+         recorded AS (
+             SELECT a.resource_id AS id, max((a.action = 'api_key.revoked')::integer) AS recorded
+               FROM app.audit_entries a
+              WHERE a.org_id = $1 AND a.category = 'security' AND a.resource_type = 'api_key'
+                AND a.resource_id = ANY (ARRAY(SELECT s.id::text FROM seen s WHERE NOT (s.stored AND s.ours)))
+              GROUP BY a.resource_id),
          told AS (
-             SELECT s.*, CASE WHEN NOT (s.stored AND s.ours) THEN (
-                        SELECT max((a.action = 'api_key.revoked')::integer)
-                          FROM app.audit_entries a
-                         WHERE a.org_id = $1 AND a.category = 'security' AND a.resource_type = 'api_key'
-                           AND a.resource_id = s.id::text) END AS recorded
-               FROM seen s),
+             SELECT s.*, r.recorded FROM seen s LEFT JOIN recorded r ON r.id = s.id::text),
          judged AS (
              SELECT id, name, stored AND (ours OR recorded IS NOT NULL) AS known,
                     CASE WHEN NOT stored THEN CASE recorded WHEN 1 THEN 'revoked' WHEN 0 THEN 'unavailable' ELSE 'unknown' END

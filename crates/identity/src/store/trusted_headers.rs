@@ -113,21 +113,23 @@ pub(crate) async fn insert(conn: &mut PgConnection, org: OrgId, new: &NewKey<'_>
     .map(drop)
 }
 
-/// Revokes a key; returns its name. `None`: not there, or revoked before.
+/// Revokes a key; returns its name. `None`: not there, or revoked before, unless it may be once `more`.
 pub(crate) async fn revoke(
     conn: &mut PgConnection,
     org: OrgId,
     id: TrustedKeyId,
     at: DateTime<Utc>,
+    more: bool,
 ) -> Result<Option<String>, sqlx::Error> {
     sqlx::query_scalar(
-        "UPDATE app.trusted_header_keys SET revoked_at = $3
-          WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL
+        "UPDATE app.trusted_header_keys SET revoked_at = coalesce(revoked_at, $3)
+          WHERE org_id = $1 AND id = $2 AND (revoked_at IS NULL OR $4)
          RETURNING name",
     )
     .bind(org)
     .bind(id)
     .bind(at)
+    .bind(more)
     .fetch_optional(conn)
     .await
 }

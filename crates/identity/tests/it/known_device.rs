@@ -117,6 +117,27 @@ async fn codes_of_a_known_device_are_counted_alone_too() {
 }
 
 #[tokio::test]
+async fn many_known_devices_do_not_have_many_guesses_at_a_code() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let mut marks = Vec::new();
+    for _ in 0..60 {
+        marks.push(world.sign_in("owner@acme.test", PASSWORD).await.unwrap().mark.unwrap());
+    }
+    let _app = world.app_of(&owner).await;
+    let waiting = world.half("owner@acme.test").await;
+    let mut guesses = 0;
+    for mark in &marks {
+        let known = device("192.0.2.1").bearing(Some(mark));
+        match code(world.identity.finish_with_totp(&waiting, "guess", &known).await) {
+            Code::TwoFactorCodeInvalid => guesses += 1,
+            other => assert_eq!(other, Code::SignInLocked),
+        }
+    }
+    assert_eq!(guesses, 50, "as many as all networks have together");
+}
+
+#[tokio::test]
 async fn whom_somebody_else_vouches_for_has_no_known_device() {
     let sso = Sso::new().await;
     let session = sso.log_in(&sso.claims("zoe-1", "zoe@acme.test")).await.unwrap();

@@ -8,8 +8,9 @@
 //! Who is told: of a person's own limit that person; of a key's whoever it acts as; of everything that several people
 //! share, and of keys without a person, the owners and admins.
 //!
-//! Cost: a statement a minute where no rule has a threshold, two for each organization whose use and rules stayed as they
-//! were; otherwise one more that sums the counters of the longest period by holder.
+//! Cost: two statements a minute where no rule has a threshold, one more for each organization whose use and rules stayed as
+//! they were; otherwise one that sums the counters of the longest period by holder, the list of members and of given
+//! warnings, and one for each team that a rule names.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -221,6 +222,8 @@ impl Ledger {
         drop(conn);
         for (person, role) in members {
             let holder = Holder::User(person);
+            // What follows seldom waits for anything, and there may be thousands.
+            tokio::task::consume_budget().await;
             if !used.0.contains_key(&holder.key()) {
                 continue;
             }

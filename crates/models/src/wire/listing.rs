@@ -167,8 +167,9 @@ fn entry(value: &Value) -> Option<ListedModel> {
     })
 }
 
-/// What a second of a recording costs, in millionths of a dollar: from less than a cent to three dollars and sixty an hour.
-const SECOND: std::ops::RangeInclusive<f64> = 2.0..=1_000.0;
+/// What a second of a recording costs, in millionths of a dollar: from four cents to three dollars and sixty an hour. Below
+/// that are the prices of tokens.
+const SECOND: std::ops::RangeInclusive<f64> = 10.0..=1_000.0;
 
 /// The prices of a model that transcribes, and what it takes per minute. Some are paid by the token and some by the
 /// second, and OpenRouter's list writes both in the same field: where the answer costs nothing, what remains is the price

@@ -14,7 +14,7 @@ use crate::support::Room;
 
 const DAY: Duration = Duration::from_secs(86_400);
 /// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(150);
 
 impl Room {
     async fn member(&self, role: &str) -> UserId {
@@ -254,8 +254,7 @@ async fn many_processes_that_look_at_once_tell_once() {
     assert_eq!((room.told(ada).await, room.told(owner).await), (vec![own(50)], vec![shared("organization", "", 50)]));
 }
 
-/// The worker looks by itself; whose use and rules stay as they are is not looked at again, and a warning in an
-/// organization whose rules cannot be read holds up no other.
+/// The worker looks by itself, and an organization whose rules cannot be read holds up no other.
 #[tokio::test]
 async fn a_worker_looks_by_itself() {
     let room = Room::new().await;
@@ -273,7 +272,7 @@ async fn a_worker_looks_by_itself() {
     let running = tokio::spawn(worker.run(stop.clone()));
     let told = async {
         while room.told(ada).await.is_empty() {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(PATIENCE, told).await.unwrap();

@@ -64,7 +64,8 @@ export interface PasswordPolicy {
 	requireDigit: boolean;
 	requireSpecial: boolean;
 	/** After how many days a password is replaced; 0: never. */
-	rotationDays: number;
+	/** Absent: never. */
+	rotationDays?: number;
 }
 
 export interface UploadPolicy {
