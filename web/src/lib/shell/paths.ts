@@ -31,7 +31,10 @@ export const paths = {
 
 /** An address inside this app that may follow sign-in; anything else (another site, a protocol) is dropped. */
 export function safeNext(value: string | null): string | undefined {
-	if (!value || !value.startsWith(`${base}/`) || value.startsWith('//') || value.includes('\\')) return undefined;
+	if (!value || !value.startsWith(`${base}/`) || value.startsWith('//')) return undefined;
+	// Browsers drop tabs and line breaks and read a backslash as a slash, so that `/\t/` begins another host: control
+	// characters, spaces and backslashes are in no address of ours.
+	if (/[^\u0021-\uffff]|[\u007f\\]/.test(value)) return undefined;
 	const path = value.slice(base.length);
 	return /^\/(log-in|setup|2fa|forced)/.test(path) ? undefined : value;
 }

@@ -20,4 +20,8 @@ test('only addresses of this app may follow sign-in', () => {
 	expect(safeNext(`${org}/chat?x=1`)).toBe(`${org}/chat?x=1`);
 	for (const bad of [null, '', 'https://evil.example', '//evil.example', '/\\evil.example', 'javascript:1', '/log-in'])
 		expect(safeNext(bad)).toBeUndefined();
+	// What browsers drop before they read an address.
+	for (const dropped of ['\t', '\n', '\r', '\0', ' ', '\u007f', '\\'])
+		for (const bad of [`/${dropped}/evil.example`, `${dropped}//evil.example`, `${org}/chat${dropped}`])
+			expect(safeNext(bad), JSON.stringify(bad)).toBeUndefined();
 });
