@@ -73,7 +73,7 @@ test('a member is granted the competence to call models, and loses it again', as
 		headers: { Origin: baseURL ?? '' }
 	});
 	expect(added.status()).toBe(201);
-	await prefer(owner, 'light', 'en');
+	await prefer(owner, 'light', 'en', orgId);
 	const register = await owner.newPage();
 	await register.goto(`/dashboard/${orgId}/settings/governance/competences`);
 	await expect(register.getByText('No competence is granted')).toBeVisible();
