@@ -91,7 +91,12 @@ fn found(node: Node<'_, '_>) -> Option<&'static str> {
             return Some("an element of a web page");
         }
         "style" => {
-            let sheet: String = node.descendants().filter_map(|inner| inner.text()).collect();
+            // What a browser applies is the text between elements and comments, put together.
+            if node.children().any(|inner| inner.is_element()) {
+                return Some("an element in a style");
+            }
+            let texts = node.children().filter(Node::is_text);
+            let sheet: String = texts.filter_map(|inner| inner.text()).collect();
             if loads(&sheet) || sheet.contains('\\') {
                 return Some("a style that loads something");
             }
@@ -157,6 +162,7 @@ mod tests {
             "<use xlink:href=\"#a\"/><use href=\"#b\"/>",
             "<style>@media(prefers-color-scheme:dark){path{fill:#fff}}</style>",
             "<style><![CDATA[ path > a { fill: red } ]]></style>",
+            "<style><!-- url(//a) --> path { fill: red }</style>",
             "<image href=\"data:image/png;base64,AAAA\"/>",
             "<title>Acme &amp; Söhne</title><text font-family=\"serif\">on</text>",
             "<metadata xmlns:i=\"urn:editor\"><i:view i:path=\"C:\\logo.svg\"/></metadata>",
@@ -191,6 +197,9 @@ mod tests {
             "<style>@import 'https://evil.test';</style>",
             "<style>path{fill:url(https://evil.test)}</style>",
             "<style>path{fill:u\\72l(//evil.test)}</style>",
+            "<style>path{fill:ur<!--x-->l(//evil.test)}</style>",
+            "<style>@im<!--x-->port '//evil.test';</style>",
+            "<style>path{fill:u<g>x</g>rl(//evil.test)}</style>",
             "<style><![CDATA[path{fill:url(//evil.test)}]]></style>",
             "<path style=\"fill:url(&quot;https://evil.test#a&quot;)\"/>",
             "<path fill=\"URL( //evil.test )\"/>",
