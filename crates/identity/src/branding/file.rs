@@ -97,8 +97,8 @@ fn text(row: &BrandingRow) -> String {
     copy::write("the branding", hint, row.version, &format!("{body:#}\n"))
 }
 
-/// The states of the files when they were looked at, by the organizations' short names.
-pub type SeenFiles = HashMap<String, Stamp>;
+/// The states of the files when they were looked at, by the organizations' short names; `None` where that failed.
+pub type SeenFiles = HashMap<String, Option<Stamp>>;
 
 impl Identity {
     /// Takes over what operators write into the files of branding, for as long as it is polled.
@@ -117,30 +117,58 @@ impl Identity {
         }
     }
 
-    /// One look at the files that changed since they were `seen`.
+    /// One look at the files that changed since they were `seen`. What is wrong with one organization's file keeps nobody
+    /// else's from being taken over.
     ///
     /// # Errors
-    /// When the database or the configuration directory cannot be read.
+    /// When the database or the configuration directory cannot be read, or one of the files: the first of these, once
+    /// every organization was looked at.
     pub async fn look_at_branding_files(&self, seen: &mut SeenFiles) -> Result<(), Problem> {
         let Some(files) = &self.0.config.files else { return Ok(()) };
-        let unreadable = |error: ConfigError| {
-            Problem::new(Code::InternalError, "The configuration directory cannot be read.").because(error)
-        };
         let slugs = files.organizations_with(FOLDER).await.map_err(unreadable)?;
         seen.retain(|slug, _| slugs.contains(slug));
+        let mut first = Ok(());
         for slug in slugs {
-            let stamp = files.stamp(Scope::Organization(&slug), FILE).await.map_err(unreadable)?;
-            let Some(stamp) = stamp.filter(|stamp| seen.get(&slug) != Some(stamp)) else { continue };
-            let mut tx = self.begin().await?;
-            if let Some(org) = store::organizations::by_slug(&mut tx, &slug).await? {
-                store::members::lock(&mut tx, org).await?;
-                let before = store::branding::get(&mut tx, org).await?.unwrap_or_default();
-                self.take_over(&mut tx, files, org, &slug, before).await?;
-                tx.commit().await?;
+            let last = seen.get(&slug).copied();
+            match self.look_at_branding_file(files, &slug, last.flatten()).await {
+                Ok(Some(stamp)) => {
+                    seen.insert(slug, Some(stamp));
+                }
+                Ok(None) => {
+                    seen.remove(&slug);
+                }
+                Err(problem) => {
+                    // Once, until it could be looked at again.
+                    if last != Some(None) {
+                        tracing::warn!(event = "branding.file_unseen", organization = slug, %problem, "the file of an organization's branding could not be looked at");
+                    }
+                    seen.insert(slug, None);
+                    first = first.and(Err(problem));
+                }
             }
-            seen.insert(slug, stamp);
         }
-        Ok(())
+        first
+    }
+
+    /// One look at an organization's file, unless it is as it was at `last`; how it is now; `None` without one.
+    async fn look_at_branding_file(
+        &self,
+        files: &ConfigStore,
+        slug: &str,
+        last: Option<Stamp>,
+    ) -> Result<Option<Stamp>, Problem> {
+        let stamp = files.stamp(Scope::Organization(slug), FILE).await.map_err(unreadable)?;
+        if stamp.is_none() || stamp == last {
+            return Ok(stamp);
+        }
+        let mut tx = self.begin().await?;
+        if let Some(org) = store::organizations::by_slug(&mut tx, slug).await? {
+            store::members::lock(&mut tx, org).await?;
+            let before = store::branding::get(&mut tx, org).await?.unwrap_or_default();
+            self.take_over(&mut tx, files, org, slug, before).await?;
+            tx.commit().await?;
+        }
+        Ok(stamp)
     }
 
     /// The branding after what the organization's file says was taken over, and whether the file is somebody's. Behind the
@@ -206,6 +234,10 @@ impl Identity {
             Ok(()) => Ok(()),
         }
     }
+}
+
+fn unreadable(error: ConfigError) -> Problem {
+    Problem::new(Code::InternalError, "The configuration directory cannot be read.").because(error)
 }
 
 async fn write(files: &ConfigStore, slug: &str, row: &BrandingRow) -> Result<(), ConfigError> {

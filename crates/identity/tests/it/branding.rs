@@ -107,6 +107,11 @@ async fn images_take_effect_at_once_and_a_bad_one_changes_nothing() {
     for slot in [Slot::FaviconLight, Slot::FaviconDark] {
         assert_eq!(identity.published_image(owner.org, slot).await.unwrap().content, light);
     }
+    // The branding names each image as it is shown.
+    let published = identity.published_branding(owner.org).await.unwrap();
+    for slot in Slot::ALL {
+        assert_eq!(published.tag(slot).unwrap(), identity.published_image(owner.org, slot).await.unwrap().tag);
+    }
 
     identity.remove_branding_image(&owner.caller, Slot::Logo).await.unwrap();
     let gone = identity.remove_branding_image(&owner.caller, Slot::Logo).await.unwrap();
@@ -222,4 +227,30 @@ async fn an_operator_edits_the_copy_in_the_configuration_directory() {
     assert_eq!(code(identity.published_image(owner.org, Slot::Logo).await), Code::NotFound);
     identity.set_branding(&owner.caller, None, 4).await.unwrap();
     assert!(!file(&world).await.contains("#000000"));
+}
+
+/// Makes an organization's file a link that leads to itself, which nobody can look at.
+fn break_file(world: &World, slug: &str) {
+    let path = world.folder.path().join(slug).join(FILE.0);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let _ = std::fs::remove_file(&path);
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_keeps_nobody_elses_from_being_taken_over() {
+    let world = World::new().await;
+    let people = [world.owner().await, world.stranger("eve@other.test", "Other").await];
+    let mut seen = SeenFiles::new();
+    // Each of the two in turn, so that the order in which they are looked at does not matter.
+    for (broken, read) in [(0, 1), (1, 0)] {
+        break_file(&world, &people[broken].caller.org_slug);
+        let (slug, text) = (&people[read].caller.org_slug, "accentColor: '#ffe600'\n".to_owned());
+        let path = world.folder.path().join(slug.as_str()).join(FILE.0);
+        let _ = std::fs::remove_file(&path);
+        world.files.write_text(Scope::Organization(slug), FILE, text).await.unwrap();
+        assert_eq!(code(world.identity.look_at_branding_files(&mut seen).await), Code::InternalError);
+        let taken = world.identity.branding(&people[read].caller).await.unwrap();
+        assert_eq!(taken.accent_color.as_deref(), Some("#ffe600"), "{slug}");
+    }
 }

@@ -30,7 +30,7 @@ pub struct World {
     pub db: TestDb,
     pub policies: Policies,
     pub files: ConfigStore,
-    _folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
 }
 
 /// Hashing that costs a test nothing.
@@ -87,7 +87,7 @@ impl World {
         let config = IdentityConfig { hash_cost: cheap(), files: Some(files.clone()), ..config };
         let identity = Identity::new(db.app.clone(), clock.clone(), config).unwrap();
         let policies = Policies::new(db.app.clone(), clock.clone(), files.clone());
-        Self { identity, clock, db, policies, files, _folder: folder }
+        Self { identity, clock, db, policies, files, folder }
     }
 
     /// The same database behind another process with other settings.
