@@ -20,7 +20,7 @@ use crate::state::App;
 use crate::v1::matches_tag;
 
 /// Whoever opens an image by its address has it as a document of ours, which may do nothing.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
+const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
 
 /// What the organization set.
 #[derive(Serialize, ToSchema)]
@@ -221,21 +221,29 @@ async fn image(
     uri: axum::http::Uri,
 ) -> Result<Response, HttpProblem> {
     let org = organization.parse().map_err(|_| Problem::new(Code::NotFound, "There is no such image."))?;
-    let found = app.identity.published_image(org, slot_of(&image)?).await?;
+    let slot = slot_of(&image)?;
+    let branding = app.identity.published_branding(org).await?;
+    let tag = branding.tag(slot)?;
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    let mut response = if known.is_some_and(|list| matches_tag(list, &found.tag)) {
-        StatusCode::NOT_MODIFIED.into_response()
+    // The content is not even read for those who have it.
+    let (tag, mut response) = if known.is_some_and(|list| matches_tag(list, tag)) {
+        (tag.to_owned(), StatusCode::NOT_MODIFIED.into_response())
     } else {
+        let found = app.identity.published_image(org, slot).await?;
         let mut response = axum::body::Body::from(found.content).into_response();
-        let kind = HeaderValue::from_str(&found.media_type).map_err(Problem::internal)?;
+        // Drawings are judged and stored as UTF-8, whatever they say of themselves.
+        let kind = match found.media_type.as_str() {
+            "image/svg+xml" => HeaderValue::from_static("image/svg+xml; charset=utf-8"),
+            other => HeaderValue::from_str(other).map_err(Problem::internal)?,
+        };
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        response
+        (found.tag, response)
     };
-    let lasts = uri.query() == Some(format!("v={}", found.tag).as_str());
+    let lasts = uri.query() == Some(format!("v={tag}").as_str());
     let caching = if lasts { "public, max-age=31536000, immutable" } else { "no-cache" };
     let out = response.headers_mut();
     out.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
     out.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    out.insert(header::ETAG, HeaderValue::from_str(&format!("\"{}\"", found.tag)).map_err(Problem::internal)?);
+    out.insert(header::ETAG, HeaderValue::from_str(&format!("\"{tag}\"")).map_err(Problem::internal)?);
     Ok(response)
 }

@@ -31,9 +31,9 @@ async fn an_image_is_what_its_bytes_say_and_is_served_so_that_it_can_do_nothing(
     assert_eq!(saved["images"][0]["url"], address);
     let shown = nobody.get(&address).await;
     assert_eq!((shown.status.as_u16(), shown.bytes.as_slice()), (200, DRAWING));
-    assert_eq!(shown.header("content-type"), "image/svg+xml");
+    assert_eq!(shown.header("content-type"), "image/svg+xml; charset=utf-8");
     assert_eq!(shown.header("x-content-type-options"), "nosniff");
-    assert!(shown.header("content-security-policy").starts_with("default-src 'none'; style-src 'unsafe-inline'"));
+    assert!(shown.header("content-security-policy").starts_with("sandbox; default-src 'none'; style-src"));
     assert_eq!(shown.header("cache-control"), "public, max-age=31536000, immutable");
     let tag = shown.header("etag").to_owned();
     let known = nobody.clone().with("if-none-match", &tag).get(&address).await;
@@ -44,8 +44,13 @@ async fn an_image_is_what_its_bytes_say_and_is_served_so_that_it_can_do_nothing(
     }
     // Favicons are made of the logo.
     let icon = nobody.get(published["faviconDark"].as_str().unwrap()).await;
-    assert_eq!((icon.status.as_u16(), icon.header("content-type")), (200, "image/svg+xml"));
+    assert_eq!((icon.status.as_u16(), icon.header("content-type")), (200, "image/svg+xml; charset=utf-8"));
     assert!(icon.header("content-security-policy").contains("img-src data:"));
+
+    // Who has an image is told so by its tag alone: the content is not read.
+    sqlx::query("DELETE FROM app.branding_images").execute(&stage.world.app.database).await.unwrap();
+    assert_eq!(nobody.clone().with("if-none-match", &tag).get(&address).await.status.as_u16(), 304);
+    assert_eq!(nobody.get(&address).await.refusal(), (404, "NOT_FOUND".into()));
 
     stage.owner.delete(&logo).await.expect(200);
     assert_eq!(nobody.get(&address).await.refusal(), (404, "NOT_FOUND".into()));

@@ -124,6 +124,21 @@ impl From<BrandingRow> for PublishedBranding {
     }
 }
 
+impl PublishedBranding {
+    /// Names the content of an image as it is shown.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` when there is none.
+    pub fn tag(&self, slot: Slot) -> Result<&str, Problem> {
+        let tag = match slot {
+            Slot::Logo => &self.logo,
+            Slot::FaviconLight => &self.favicon_light,
+            Slot::FaviconDark => &self.favicon_dark,
+        };
+        tag.as_deref().ok_or_else(no_image)
+    }
+}
+
 /// An image to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedImage {
@@ -261,32 +276,28 @@ impl Identity {
     /// When the database cannot be reached.
     pub async fn published_branding(&self, org: OrgId) -> Result<PublishedBranding, Problem> {
         let mut conn = self.0.db.acquire().await?;
-        let exists = store::organizations::name_and_size(&mut conn, org).await?.is_some();
-        let row = if exists { store::branding::get(&mut conn, org).await? } else { None };
-        Ok(row.unwrap_or_default().into())
+        Ok(store::branding::published(&mut conn, org).await?.unwrap_or_default().into())
     }
 
-    /// An image as it is shown.
+    /// An image as it is shown. Loads its content; [`PublishedBranding::tag`] says which it is without that.
     ///
     /// # Errors
     /// `NOT_FOUND` when there is none.
     pub async fn published_image(&self, org: OrgId, slot: Slot) -> Result<PublishedImage, Problem> {
+        let sources: &[Slot] = match slot {
+            Slot::Logo => &[Slot::Logo],
+            Slot::FaviconLight => &[Slot::FaviconLight, Slot::Logo],
+            Slot::FaviconDark => &[Slot::FaviconDark, Slot::FaviconLight, Slot::Logo],
+        };
         let mut conn = self.0.db.acquire().await?;
-        let found = store::branding::content(&mut conn, org, slot).await?;
-        let found = match (slot, found) {
-            (Slot::FaviconDark, None) => store::branding::content(&mut conn, org, Slot::FaviconLight).await?,
-            (_, found) => found,
-        };
-        if let Some((media_type, content)) = found {
-            return Ok(PublishedImage { tag: tag_of(&content), media_type, content });
+        let found = store::branding::content(&mut conn, org, sources).await?.ok_or_else(no_image)?;
+        // Of the bytes at hand: another image could have been uploaded since the branding was read.
+        let tag = tag_of(&found.content);
+        if found.slot == Slot::Logo && slot != Slot::Logo {
+            let content = icon_of(&found.media_type, &found.content);
+            return Ok(PublishedImage { media_type: image::SVG.to_owned(), tag: derived_tag(&tag), content });
         }
-        let logo = match slot {
-            Slot::Logo => None,
-            Slot::FaviconLight | Slot::FaviconDark => store::branding::content(&mut conn, org, Slot::Logo).await?,
-        };
-        let (media_type, content) = logo.ok_or_else(|| Problem::new(Code::NotFound, "There is no such image."))?;
-        let tag = derived_tag(&tag_of(&content));
-        Ok(PublishedImage { media_type: image::SVG.to_owned(), tag, content: icon_of(&media_type, &content) })
+        Ok(PublishedImage { media_type: found.media_type, tag, content: found.content })
     }
 
     /// What the organizations set that set anything.
@@ -373,6 +384,10 @@ async fn view(conn: &mut PgConnection, org: OrgId, mut row: BrandingRow) -> Resu
     let mut images: Vec<StoredImage> = images.collect();
     images.sort_by_key(|image| Slot::ALL.iter().position(|slot| *slot == image.slot));
     Ok(Branding { version: row.version, accent_color: row.accent_color, images })
+}
+
+fn no_image() -> Problem {
+    Problem::new(Code::NotFound, "There is no such image.")
 }
 
 /// A colour as it is stored.

@@ -38,9 +38,31 @@ pub(crate) struct ImageRow {
     pub(crate) size: i32,
 }
 
+/// An image with its bytes.
+#[derive(Debug, FromRow)]
+pub(crate) struct ContentRow {
+    #[sqlx(try_from = "String")]
+    pub(crate) slot: Slot,
+    pub(crate) media_type: String,
+    pub(crate) content: Vec<u8>,
+}
+
 pub(crate) async fn get(conn: &mut PgConnection, org: OrgId) -> Result<Option<BrandingRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT version, accent_color, logo, favicon_light, favicon_dark FROM app.branding WHERE org_id = $1",
+    )
+    .bind(org)
+    .fetch_optional(conn)
+    .await
+}
+
+/// The same of an organization that is not deleted.
+pub(crate) async fn published(conn: &mut PgConnection, org: OrgId) -> Result<Option<BrandingRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT b.version, b.accent_color, b.logo, b.favicon_light, b.favicon_dark
+           FROM app.branding b
+           JOIN app.organizations o ON o.id = b.org_id AND o.deleted_at IS NULL
+          WHERE b.org_id = $1",
     )
     .bind(org)
     .fetch_optional(conn)
@@ -102,20 +124,23 @@ pub(crate) async fn images(conn: &mut PgConnection, org: OrgId) -> Result<Vec<Im
     .await
 }
 
-/// The media type and the bytes of an image, of an organization that is not deleted.
+/// The first of `slots` that there is, of an organization that is not deleted.
 pub(crate) async fn content(
     conn: &mut PgConnection,
     org: OrgId,
-    slot: Slot,
-) -> Result<Option<(String, Vec<u8>)>, sqlx::Error> {
+    slots: &[Slot],
+) -> Result<Option<ContentRow>, sqlx::Error> {
+    let slots: Vec<&str> = slots.iter().map(|slot| slot.text()).collect();
     sqlx::query_as(
-        "SELECT i.media_type, i.content
+        "SELECT i.slot, i.media_type, i.content
            FROM app.branding_images i
            JOIN app.organizations o ON o.id = i.org_id AND o.deleted_at IS NULL
-          WHERE i.org_id = $1 AND i.slot = $2",
+          WHERE i.org_id = $1 AND i.slot = ANY($2)
+          ORDER BY array_position($2, i.slot)
+          LIMIT 1",
     )
     .bind(org)
-    .bind(slot.text())
+    .bind(slots)
     .fetch_optional(conn)
     .await
 }
