@@ -146,6 +146,7 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
         "/api/sso/saml/{organization}/acs",
         "/api/sso/saml/{organization}/metadata",
         "/api/sso/start",
+        "/api/sso/{organization}/callback",
         "/api/trusted-headers/authenticate",
     ]
     .contains(&path);

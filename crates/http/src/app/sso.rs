@@ -1,14 +1,15 @@
 //! Sign-in at an organization's identity provider: its settings, and the way there and back.
 
 use axum::Json;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tale_core::Problem;
+use tale_core::ids::OrgId;
 use tale_identity::sso::{self, ConnectionForm, FLOW_LIFETIME, Places, Refused, Returned, SsoEntry};
-use tale_identity::{Capability, Role};
+use tale_identity::{Capability, Device, Role};
 use url::Url;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -114,6 +115,10 @@ struct SsoConfig {
     team_sync: bool,
     /// Groups that have nothing to do with teams, at most 200.
     excluded_groups: Vec<String>,
+    /// Whether the provider sends browsers back to an address of the organization (`ownCallbacks`), and not to the one
+    /// that all connections share (`callbacks`). Always off with SAML.
+    #[serde(default)]
+    own_callback: bool,
     /// With SAML only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     saml: Option<SsoSaml>,
@@ -144,12 +149,15 @@ struct SsoConnection {
 
 /// The connection, and what to register at the provider.
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 struct SsoSettings {
     /// `null` when there is none.
     #[schema(required)]
     connection: Option<SsoConnection>,
-    /// The redirect addresses, one for each address of this Tale.
+    /// The redirect addresses that all connections share, one for each address of this Tale.
     callbacks: Vec<String>,
+    /// Those of the organization alone, for a connection with `ownCallback`.
+    own_callbacks: Vec<String>,
     /// The same for SAML.
     saml: SamlRegistration,
 }
@@ -288,6 +296,7 @@ impl From<sso::Config> for SsoConfig {
                 .collect(),
             team_sync: config.team_sync,
             excluded_groups: config.excluded_groups,
+            own_callback: config.own_callback,
             saml: config.saml.map(|saml| SsoSaml {
                 sign_on_url: saml.sign_on_url,
                 certificates: saml.certificates,
@@ -343,6 +352,7 @@ impl From<SsoForm> for ConnectionForm {
                     .collect(),
                 team_sync: config.team_sync,
                 excluded_groups: config.excluded_groups,
+                own_callback: config.own_callback,
                 saml: config.saml.map(|saml| sso::saml::SamlSettings {
                     sign_on_url: saml.sign_on_url,
                     certificates: saml.certificates,
@@ -371,6 +381,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(offer))
         .routes(routes!(start))
         .routes(routes!(callback))
+        .routes(routes!(own_callback))
         // Where earlier installations registered it.
         .route("/http_api/api/sso/callback", axum::routing::get(callback))
 }
@@ -399,7 +410,12 @@ async fn read(
     });
     let places = places(&app, &origin);
     let saml = SamlRegistration { entity_id: places.entity_id(caller.org), replies: places.every_acs(caller.org) };
-    Ok(Json(SsoSettings { connection, callbacks: places.every_callback(), saml }))
+    Ok(Json(SsoSettings {
+        connection,
+        callbacks: places.every_callback(None),
+        own_callbacks: places.every_callback(Some(caller.org)),
+        saml,
+    }))
 }
 
 /// Saves the connection. Another provider or client needs its secret again.
@@ -428,7 +444,7 @@ async fn test(
 ) -> Result<Json<SsoTest>, HttpProblem> {
     caller.require(Capability::SignInManage)?;
     let form = body.read()?.into();
-    let tested = app.identity.test_sso_connection(&caller, form, &places(&app, &origin).callback()).await?;
+    let tested = app.identity.test_sso_connection(&caller, form, &places(&app, &origin)).await?;
     let step = |done: Result<(), String>| SsoStep { ok: done.is_ok(), detail: done.err() };
     Ok(Json(SsoTest {
         discovery: step(tested.discovery),
@@ -482,8 +498,35 @@ async fn callback(
     UnderWay(cookie): UnderWay,
     axum::extract::Query(answer): axum::extract::Query<Answer>,
 ) -> Result<Response, HttpProblem> {
+    finish(&app, None, &device, &origin, cookie.as_deref(), answer).await
+}
+
+/// Where the provider of a connection with `ownCallback` sends the browser back: takes answers for this organization
+/// only. Leads on as the shared address does.
+#[utoipa::path(get, path = "/api/sso/{organization}/callback", tag = "sso", params(("organization" = String, Path)), responses((status = 303, description = "To the page that was asked for with a session, or to the sign-in page")), operation_id = "sso_own_callback")]
+async fn own_callback(
+    State(app): State<App>,
+    Visitor(device): Visitor,
+    RequestOrigin(origin): RequestOrigin,
+    UnderWay(cookie): UnderWay,
+    Path(organization): Path<String>,
+    axum::extract::Query(answer): axum::extract::Query<Answer>,
+) -> Result<Response, HttpProblem> {
+    let Ok(organization) = organization.parse() else { return Ok(refused(&app, &Refused::OtherBrowser)) };
+    finish(&app, Some(organization), &device, &origin, cookie.as_deref(), answer).await
+}
+
+/// Takes an answer at the address of the organization `at`, or at the shared one.
+async fn finish(
+    app: &App,
+    at: Option<OrgId>,
+    device: &Device,
+    origin: &Url,
+    cookie: Option<&str>,
+    answer: Answer,
+) -> Result<Response, HttpProblem> {
     if app.limits.sso.take(device.client.network()).is_err() {
-        return Ok(lead_to(&back(&app, "too_many", None, "later")));
+        return Ok(lead_to(&back(app, "too_many", None, "later")));
     }
     let returned = Returned {
         state: answer.state,
@@ -492,16 +535,16 @@ async fn callback(
         error: answer.error,
         error_description: answer.error_description,
     };
-    match app.identity.finish_sso(cookie.as_deref(), &returned, &device).await? {
+    match app.identity.finish_sso(at, cookie, &returned, device).await? {
         SsoEntry::SignedIn { session, next } => {
             let next = next.unwrap_or_else(|| app.site.path("/dashboard"));
             let cookies = [
-                (header::SET_COOKIE, session_cookie(&app, &origin, &session)?),
-                (header::SET_COOKIE, flow_cookie(&app, &origin, "", 0)?),
+                (header::SET_COOKIE, session_cookie(app, origin, &session)?),
+                (header::SET_COOKIE, flow_cookie(app, origin, "", 0)?),
             ];
             Ok((AppendHeaders(cookies), lead_to(&next)).into_response())
         }
-        SsoEntry::Refused(reason) => Ok(refused(&app, &reason)),
+        SsoEntry::Refused(reason) => Ok(refused(app, &reason)),
     }
 }
 

@@ -56,6 +56,7 @@ fn needs(method: &str, path: &str) -> Needs {
         | "/api/sso/saml/{organization}/metadata"
         | "/api/sso/start"
         | "/api/sso/callback"
+        | "/api/sso/{organization}/callback"
         | "/api/auth/passkey"
         | "/api/auth/passkey/options"
         | "/api/auth/sign-up/email" => Needs::Nothing,
@@ -438,7 +439,7 @@ async fn things_of_another_organization_do_not_exist() {
             || path.starts_with("/api/app/account")
             || path.ends_with("/transfer-ownership")
             // Providers and their pages have no session.
-            || path.starts_with("/api/sso/saml/")
+            || path.starts_with("/api/sso/")
             // Anybody may look.
             || path.starts_with("/api/app/branding/published/")
         {

@@ -142,3 +142,39 @@ async fn a_provider_that_speaks_oauth2_alone() {
     let again = visitor(&stage).with("cookie", &cookie).get(&format!("/api/sso/callback?{query}")).await;
     assert_eq!(again.header("location"), "/log-in?error=flow_over&recovery=again");
 }
+
+#[tokio::test]
+async fn a_connection_with_an_address_of_its_own_takes_answers_there_only() {
+    let mut stage = Stage::new().await;
+    let provider = IdentityProvider::start().await;
+    let settings = stage.app("sso");
+    stage.owner.put(&settings, form(&provider)).await.expect(204);
+    let stored = stage.owner.get(&settings).await.expect(200);
+    assert_eq!(stored["connection"]["config"]["ownCallback"], false, "unless it is asked for");
+    let mut form = form(&provider);
+    form["config"]["ownCallback"] = json!(true);
+    stage.owner.put(&settings, form).await.expect(204);
+    let stored = stage.owner.get(&settings).await.expect(200);
+    assert_eq!(stored["connection"]["config"]["ownCallback"], true);
+    let own = format!("/api/sso/{}/callback", stage.org);
+    assert_eq!(stored["ownCallbacks"], json!([format!("http://localhost:3000{own}")]));
+    let offer = visitor(&stage).get("/api/sso/connections").await.expect(200);
+    let connection = offer["connections"][0]["id"].as_str().unwrap().to_owned();
+    let start = format!("/api/sso/start?connection={connection}&next=/dashboard/x");
+
+    let other = "/api/sso/01890000-0000-7000-8000-000000000000/callback";
+    for door in ["/api/sso/callback", "/http_api/api/sso/callback", other, "/api/sso/nonsense/callback"] {
+        let (cookie, query, callback) = round(&stage, &provider, &start, "zoe@acme.test").await;
+        assert_eq!(callback, format!("http://localhost:3000{own}"));
+        let back = visitor(&stage).with("cookie", &cookie).get(&format!("{door}?{query}")).await;
+        assert_eq!(back.header("location"), "/log-in?error=browser_binding&recovery=again", "{door}");
+        assert!(cookie_of(&back, "tale_session").is_none());
+    }
+    assert_eq!(provider.asked("token"), 0, "the codes stay here");
+    let (cookie, query, _) = round(&stage, &provider, &start, "zoe@acme.test").await;
+    let mut zoe = visitor(&stage).with("cookie", &cookie);
+    let back = zoe.get(&format!("{own}?{query}")).await;
+    assert_eq!((back.status.as_u16(), back.header("location")), (303, "/dashboard/x"));
+    let session = zoe.without("cookie").get("/api/app/session").await.expect(200);
+    assert_eq!(session["user"]["email"], "zoe@acme.test");
+}

@@ -107,6 +107,10 @@ pub struct Config {
     pub team_sync: bool,
     /// Groups that have nothing to do with teams.
     pub excluded_groups: Vec<String>,
+    /// Whether answers come back to an address of the organization and not to the one that connections share; never
+    /// with SAML, whose addresses always are the organization's.
+    #[serde(default)]
+    pub own_callback: bool,
     /// What SAML needs beside that; `None` with everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saml: Option<SamlSettings>,
@@ -264,6 +268,7 @@ impl ConnectionForm {
                 scopes,
                 auto_assign: config.auto_assign,
                 team_sync: config.team_sync,
+                own_callback: config.own_callback && !by_saml,
                 saml,
                 oauth2,
             },

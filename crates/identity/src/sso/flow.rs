@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use tale_core::crypto::{constant_time_eq, random_token, sha256};
-use tale_core::ids::SsoConnectionId;
+use tale_core::ids::{OrgId, SsoConnectionId};
 use tale_core::{Actor, Problem};
 use url::Url;
 
@@ -151,6 +151,9 @@ struct Flow {
     verifier: String,
     connection: SsoConnectionId,
     callback: String,
+    /// Whose address the callback is; `None`: the shared one.
+    #[serde(default)]
+    own: Option<OrgId>,
     next: Option<String>,
     until: DateTime<Utc>,
 }
@@ -240,12 +243,14 @@ impl Identity {
             Ok(endpoints) => endpoints,
             Err(error) => return stop(said(&error)),
         };
+        let own = opened.own_callback();
         let flow = Flow {
             state: random_token(32),
             nonce: random_token(32),
             verifier: random_token(32),
             connection,
-            callback: places.callback(),
+            callback: places.callback(own),
+            own,
             next: next.filter(|next| next.len() <= MAX_NEXT).map(str::to_owned),
             until: now + FLOW_LIFETIME,
         };
@@ -255,17 +260,19 @@ impl Identity {
     }
 
     /// Finishes a sign-in: believes the provider or not, finds or makes the person's seat, begins a session in the
-    /// connection's organization. `cookie` is what [`Identity::begin_sso`] gave this browser.
+    /// connection's organization. `at` is the organization whose own address took the answer, `None` when the shared one
+    /// did. `cookie` is what [`Identity::begin_sso`] gave this browser.
     ///
     /// # Errors
     /// When the database cannot be reached.
     pub async fn finish_sso(
         &self,
+        at: Option<OrgId>,
         cookie: Option<&str>,
         returned: &Returned,
         device: &Device,
     ) -> Result<SsoEntry, Problem> {
-        let done = settled(self.finished(cookie, returned, device).await)?;
+        let done = settled(self.finished(at, cookie, returned, device).await)?;
         Ok(match done {
             Ok((session, next)) => SsoEntry::SignedIn { session, next },
             Err(refused) => SsoEntry::Refused(refused),
@@ -274,6 +281,7 @@ impl Identity {
 
     async fn finished(
         &self,
+        at: Option<OrgId>,
         cookie: Option<&str>,
         returned: &Returned,
         device: &Device,
@@ -296,7 +304,11 @@ impl Identity {
             }
         }
         let Some(opened) = self.live(flow.connection).await? else { return stop(Refused::SwitchedOff) };
-        let person = match self.asked(&opened, &flow, returned, now).await {
+        let person = match came_back(&opened, &flow, at) {
+            Ok(()) => self.asked(&opened, &flow, returned, now).await,
+            Err(led_astray) => Err(led_astray),
+        };
+        let person = match person {
             Ok(person) => person,
             Err((refused, why)) => {
                 tracing::info!(connection = %opened.row.id, why, "a sign-in at an identity provider failed");
@@ -457,6 +469,20 @@ impl Identity {
         let mut conn = self.0.db.acquire().await?;
         trail::record(&mut conn, self.now(), opened.row.org_id, &Actor::System, &change).await
     }
+}
+
+/// Whether an answer came to the address that its question named, and the connection still has that one. A code that
+/// came to another address was given for another question: sent on, it would be in the hands of the wrong provider
+/// (the mix-up attack of RFC 9700, 4.4).
+fn came_back(opened: &Opened, flow: &Flow, at: Option<OrgId>) -> Result<(), (Refused, String)> {
+    let why = |refused| Err((refused, "callback-address".to_owned()));
+    if at != flow.own {
+        return why(Refused::OtherBrowser);
+    }
+    if flow.own != opened.own_callback() {
+        return why(Refused::Over);
+    }
+    Ok(())
 }
 
 /// A failure of the provider, for the person and for the log.

@@ -118,6 +118,13 @@ struct Opened {
     secret: Option<SecretString>,
 }
 
+impl Opened {
+    /// The organization at whose own address answers come back; `None`: at the one that connections share.
+    fn own_callback(&self) -> Option<OrgId> {
+        self.config.own_callback.then_some(self.row.org_id)
+    }
+}
+
 impl Identity {
     fn open(&self, row: ConnectionRow) -> Result<Opened, Problem> {
         let config = Config::deserialize(&row.config).map_err(|_| unreadable())?;
@@ -233,7 +240,7 @@ impl Identity {
     }
 
     /// Tries what a form says, without saving it: what the issuer says about itself, its keys, and whether it takes
-    /// the client's secret (SSO-5). `callback` is the address that is registered with the provider.
+    /// the client's secret (SSO-5). `places` says which address is registered with the provider.
     ///
     /// # Errors
     /// As [`Identity::save_sso_connection`].
@@ -241,7 +248,7 @@ impl Identity {
         &self,
         caller: &Caller,
         form: ConnectionForm,
-        callback: &str,
+        places: &Places,
     ) -> Result<Tested, Problem> {
         caller.require(Capability::SignInManage)?;
         let form = form.judged(self.0.providers.policy())?;
@@ -257,8 +264,9 @@ impl Identity {
             settings.fit(secret.as_ref().map(ExposeSecret::expose_secret))?;
             return Ok(self.tested_by_saml(settings).await);
         }
+        let callback = places.callback(form.config.own_callback.then_some(caller.org));
         if let Some(settings) = &form.config.oauth2 {
-            return Ok(self.tested_by_oauth2(&form.config, settings, secret.as_ref(), callback).await);
+            return Ok(self.tested_by_oauth2(&form.config, settings, secret.as_ref(), &callback).await);
         }
         let found = match self.0.providers.discover_anew(&form.config.issuer).await {
             Ok(found) => found,
@@ -267,7 +275,7 @@ impl Identity {
             }
         };
         let keys = self.0.providers.keys_anew(&found.jwks_uri).await.map(drop).map_err(|error| error.to_string());
-        let credentials = self.try_client(&found.endpoints(), &form.config, secret.as_ref(), callback).await;
+        let credentials = self.try_client(&found.endpoints(), &form.config, secret.as_ref(), &callback).await;
         Ok(Tested { discovery: Ok(()), keys: Some(keys), credentials: Some(credentials) })
     }
 
@@ -399,6 +407,7 @@ fn changed_fields(before: &Opened, after: &ConnectionForm) -> Value {
         ("rules", old.rules != new.rules),
         ("teamSync", old.team_sync != new.team_sync),
         ("excludedGroups", old.excluded_groups != new.excluded_groups),
+        ("ownCallback", old.own_callback != new.own_callback),
     ];
     json!(fields.iter().filter(|(_, changed)| *changed).map(|(name, _)| *name).collect::<Vec<_>>())
 }

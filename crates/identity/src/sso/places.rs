@@ -12,16 +12,17 @@ pub struct Places {
 }
 
 impl Places {
-    /// Where providers that speak OpenID Connect send the browser back.
+    /// Where providers that speak OpenID Connect or OAuth 2.0 send the browser back: the address that all connections
+    /// share, or the one of the organization `own`.
     #[must_use]
-    pub fn callback(&self) -> String {
-        callback(&self.here)
+    pub fn callback(&self, own: Option<OrgId>) -> String {
+        callback(&self.here, own)
     }
 
     /// The same of every origin.
     #[must_use]
-    pub fn every_callback(&self) -> Vec<String> {
-        self.all.iter().map(|place| callback(place)).collect()
+    pub fn every_callback(&self, own: Option<OrgId>) -> Vec<String> {
+        self.all.iter().map(|place| callback(place, own)).collect()
     }
 
     /// Our SAML entity id for an organization, which is the address of our metadata too. It names the organization, so
@@ -45,8 +46,11 @@ impl Places {
     }
 }
 
-fn callback(place: &str) -> String {
-    format!("{place}/api/sso/callback")
+fn callback(place: &str, own: Option<OrgId>) -> String {
+    match own {
+        Some(org) => format!("{place}/api/sso/{org}/callback"),
+        None => format!("{place}/api/sso/callback"),
+    }
 }
 
 fn acs(place: &str, org: OrgId) -> String {

@@ -9,6 +9,7 @@ mod forced_change;
 mod keys;
 mod known_device;
 mod members;
+mod mix_up;
 mod notices;
 mod oauth2;
 mod passkeys;

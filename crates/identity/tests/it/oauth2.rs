@@ -8,11 +8,11 @@ use tale_identity::Role;
 use tale_identity::sso::{ConnectionForm, OAuth2Settings, Protocol, Refused, Returned, SsoEntry};
 use tale_testkit::identity_provider::{IdentityProvider, SECRET};
 
-use crate::sso::{CALLBACK, Sso, answer, form, places, rule};
+use crate::sso::{Sso, answer, form, places, rule};
 use crate::world::here;
 
 /// The form of a provider that is found at `base` and known by three addresses.
-fn plain(form: &mut ConnectionForm, base: &str) {
+pub fn plain(form: &mut ConnectionForm, base: &str) {
     form.config.protocol = Protocol::OAuth2;
     form.config.issuer = String::new();
     form.config.scopes = vec!["read_user".into()];
@@ -30,7 +30,7 @@ fn settings(form: &mut ConnectionForm) -> &mut OAuth2Settings {
     form.config.oauth2.as_mut().unwrap()
 }
 
-fn base_of(form: &ConnectionForm) -> String {
+pub fn base_of(form: &ConnectionForm) -> String {
     form.config.issuer.trim_end_matches("/tenant").to_owned()
 }
 
@@ -117,7 +117,7 @@ async fn an_answer_counts_once_in_the_browser_that_asked() {
     let (cookie, given) = sso.away(&zoe).await;
     let (other_cookie, other) = sso.away(&zoe).await;
     let answered = answer(&given);
-    let nobody = sso.world.identity.finish_sso(None, &answered, &here()).await.unwrap();
+    let nobody = sso.world.identity.finish_sso(None, None, &answered, &here()).await.unwrap();
     assert!(matches!(nobody, SsoEntry::Refused(Refused::OtherBrowser)));
     assert_eq!(sso.back(&other_cookie, &answered).await.unwrap_err(), Refused::OtherBrowser);
     assert_eq!(sso.provider.asked("token"), 0, "a code of another browser stays here");
@@ -155,7 +155,7 @@ async fn the_secret_goes_where_and_how_it_was_entered() {
         edit(&mut form);
         form
     };
-    let test = async |form| identity.test_sso_connection(&sso.owner.caller, form, CALLBACK).await;
+    let test = async |form| identity.test_sso_connection(&sso.owner.caller, form, &places()).await;
     let save = async |form| identity.save_sso_connection(&sso.owner.caller, form).await;
     let fine = |tested: &tale_identity::sso::Tested| {
         [Some(&tested.discovery), tested.keys.as_ref(), tested.credentials.as_ref()].map(|step| step.map(Result::is_ok))

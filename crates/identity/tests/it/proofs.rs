@@ -149,6 +149,7 @@ fn connection(enabled: bool) -> ConnectionForm {
             rules: Vec::new(),
             team_sync: false,
             excluded_groups: Vec::new(),
+            own_callback: false,
             saml: None,
             oauth2: None,
         },

@@ -43,6 +43,7 @@ fn form() -> ConnectionForm {
             rules: Vec::new(),
             team_sync: false,
             excluded_groups: Vec::new(),
+            own_callback: false,
             saml: Some(SamlSettings {
                 sign_on_url: SIGN_ON.into(),
                 certificates: vec![CERTIFICATE.into()],

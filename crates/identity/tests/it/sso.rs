@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tale_core::crypto::hmac_sha256;
+use tale_core::ids::OrgId;
 use tale_core::net::HostPolicy;
 use tale_core::{Clock, Code};
 use tale_identity::api_keys::BelongsTo;
@@ -15,8 +16,6 @@ use tale_identity::{Caller, IdentityConfig, Role};
 use tale_testkit::identity_provider::{CLIENT, Forged, Given, IdentityProvider, SECRET, unsigned};
 
 use crate::world::{Person, World, device, here};
-
-pub const CALLBACK: &str = "https://tale.example.org/api/sso/callback";
 
 pub fn places() -> Places {
     let here = "https://tale.example.org".to_owned();
@@ -52,6 +51,7 @@ pub fn form(issuer: &str) -> ConnectionForm {
             rules: Vec::new(),
             team_sync: false,
             excluded_groups: Vec::new(),
+            own_callback: false,
             saml: None,
             oauth2: None,
         },
@@ -103,7 +103,12 @@ impl Sso {
     }
 
     pub async fn back(&self, cookie: &str, returned: &Returned) -> Result<SignedIn, Refused> {
-        match self.world.identity.finish_sso(Some(cookie), returned, &device("203.0.113.9")).await.unwrap() {
+        self.back_at(None, cookie, returned).await
+    }
+
+    /// Back at the address of an organization, or at the shared one.
+    pub async fn back_at(&self, at: Option<OrgId>, cookie: &str, returned: &Returned) -> Result<SignedIn, Refused> {
+        match self.world.identity.finish_sso(at, Some(cookie), returned, &device("203.0.113.9")).await.unwrap() {
             SsoEntry::SignedIn { session, next } => {
                 assert_eq!(next.as_deref(), Some("/dashboard/x"));
                 Ok(session)
@@ -252,7 +257,7 @@ async fn an_answer_counts_once_in_its_browser_and_in_its_time() {
     let (cookie, given) = sso.away(&claims).await;
     let (other_cookie, other) = sso.away(&claims).await;
     let answered = answer(&given);
-    let nobody = sso.world.identity.finish_sso(None, &answered, &here()).await.unwrap();
+    let nobody = sso.world.identity.finish_sso(None, None, &answered, &here()).await.unwrap();
     assert!(matches!(nobody, SsoEntry::Refused(Refused::OtherBrowser)));
     for cookie in [other_cookie.as_str(), "", "v1.00000000.AAAA"] {
         assert_eq!(sso.back(cookie, &answered).await.unwrap_err(), Refused::OtherBrowser);
@@ -545,15 +550,15 @@ async fn settings_keep_secrets_where_they_were_entered_and_damage_where_it_is() 
     assert_eq!(identity.remove_sso_connection(&bob.caller).await.unwrap_err().code, Code::OrgForbidden);
 
     let kept = || ConnectionForm { client_secret: None, ..form(&sso.provider.issuer()) };
-    let tested = identity.test_sso_connection(&sso.owner.caller, kept(), CALLBACK).await.unwrap();
+    let tested = identity.test_sso_connection(&sso.owner.caller, kept(), &places()).await.unwrap();
     assert_eq!((tested.discovery, tested.keys, tested.credentials), (Ok(()), Some(Ok(())), Some(Ok(()))));
     let wrong = ConnectionForm { client_secret: Some("wrong".into()), ..kept() };
-    let tested = identity.test_sso_connection(&sso.owner.caller, wrong, CALLBACK).await.unwrap();
+    let tested = identity.test_sso_connection(&sso.owner.caller, wrong, &places()).await.unwrap();
     assert!(tested.credentials.unwrap().unwrap_err().contains("invalid_client"));
     // The stored secret does not travel to another provider, neither by a test nor by a save.
     let thief = IdentityProvider::start().await;
     let stolen = || ConnectionForm { client_secret: None, ..form(&thief.issuer()) };
-    let test = identity.test_sso_connection(&sso.owner.caller, stolen(), CALLBACK).await;
+    let test = identity.test_sso_connection(&sso.owner.caller, stolen(), &places()).await;
     assert_eq!(test.unwrap_err().code, Code::InvalidBody);
     assert_eq!(identity.save_sso_connection(&sso.owner.caller, stolen()).await.unwrap_err().code, Code::InvalidBody);
     assert_eq!((thief.asked("discovery"), thief.asked("token")), (0, 0));

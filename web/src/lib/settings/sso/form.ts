@@ -43,7 +43,8 @@ const FRESH: Draft = {
 		autoAssign: false,
 		rules: [],
 		teamSync: false,
-		excludedGroups: []
+		excludedGroups: [],
+		ownCallback: false
 	}
 };
 
