@@ -19,9 +19,20 @@ use crate::service::Identity;
 const MAX_URL: usize = 500;
 /// Where a person's name at the provider stands when no path is set: the first that is there.
 const SUBJECTS: [&str; 2] = ["sub", "id"];
-/// What a question says itself, so that the authorization address must not.
-const OF_THE_QUESTION: [&str; 7] =
-    ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method"];
+/// What a question says itself, so that the authorization address must not; and what would bind it to another one: the
+/// nonce of OpenID Connect, and objects whose contents count instead of the question's (RFC 9101).
+const OF_THE_QUESTION: [&str; 10] = [
+    "response_type",
+    "client_id",
+    "redirect_uri",
+    "scope",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "nonce",
+    "request",
+    "request_uri",
+];
 
 /// How a provider that speaks OAuth 2.0 is asked and understood.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -218,6 +229,8 @@ mod tests {
         assert_eq!(settings().judged(HostPolicy::PublicOnly).unwrap(), settings());
         assert_eq!(refused(|s| s.authorization_url = "http://login.example.org/a".into()), "INVALID_URL");
         assert_eq!(refused(|s| s.authorization_url.push_str("&state=fixed")), "INVALID_URL");
+        assert_eq!(refused(|s| s.authorization_url.push_str("&nonce=of-another-question")), "INVALID_URL");
+        assert_eq!(refused(|s| s.authorization_url.push_str("&request_uri=urn:x")), "INVALID_URL");
         assert_eq!(refused(|s| s.token_url = "https://u:p@login.example.org/token".into()), "INVALID_URL");
         assert_eq!(refused(|s| s.token_url = "https://169.254.169.254/token".into()), "PRIVATE_HOST_BLOCKED");
         assert_eq!(refused(|s| s.user_info_url = "https://127.0.0.1/user".into()), "PRIVATE_HOST_BLOCKED");
