@@ -59,8 +59,10 @@ async fn a_cancel_ends_everything_even_what_refuses() {
 #[tokio::test]
 async fn silence_and_idleness_end_a_command_work_does_not() {
     let session = Session::with(&[("TALE_EXEC_STALL_MS", "2000")]);
-    let busy =
-        session.shell("busy", "end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do :; done; echo done").await;
+    // Works itself: processes that end within a tick have used no time that anybody could read.
+    let work = "end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do \
+                i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; done; echo done";
+    let busy = session.shell("busy", work).await;
     let idle = session.shell("idle", "trap 'exit 0' TERM; while :; do sleep 0.2; done").await;
     let end = idle.finish().await.2;
     assert_eq!((exit(&end).failure, exit(&end).exit_code), (Some(Failure::ExecStalled), 0));
