@@ -1,4 +1,4 @@
-/* Generated from the API contract (sha256 1dce51cd7cfaba59401a7584738ddefa47693ca6525a557ef2ddbd10d2242bed) by `make openapi`. Do not edit. */
+/* Generated from the API contract (sha256 1f0df70a2bdf5daec940c992c36f4755722abb4382b7dd1eb71136a9e9ba0332) by `make openapi`. Do not edit. */
 
 export interface paths {
     "/api/app/account": {
@@ -8939,6 +8939,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sso/{organization}/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where the provider of a connection with `ownCallback` sends the browser back: takes answers for this organization
+         *     only. Leads on as the shared address does.
+         */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    organization: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description To the page that was asked for with a session, or to the sign-in page */
+                303: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                400: components["responses"]["BadRequest"];
+                404: components["responses"]["NotFound"];
+                429: components["responses"]["TooMany"];
+                default: components["responses"]["Failed"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/trusted-headers/authenticate": {
         parameters: {
             query?: never;
@@ -13458,6 +13501,11 @@ export interface components {
              */
             issuer: string;
             oauth2?: components["schemas"]["SsoOAuth2"] | null;
+            /**
+             * @description Whether the provider sends browsers back to an address of the organization (`ownCallbacks`), and not to the one
+             *     that all connections share (`callbacks`). Always off with SAML.
+             */
+            ownCallback?: boolean;
             protocol: components["schemas"]["SsoProtocol"];
             /** @description At most 100; the first that matches counts. */
             rules: components["schemas"]["SsoRule"][];
@@ -13555,9 +13603,11 @@ export interface components {
         };
         /** @description The connection, and what to register at the provider. */
         SsoSettings: {
-            /** @description The redirect addresses, one for each address of this Tale. */
+            /** @description The redirect addresses that all connections share, one for each address of this Tale. */
             callbacks: string[];
             connection: components["schemas"]["SsoConnection"] | null;
+            /** @description Those of the organization alone, for a connection with `ownCallback`. */
+            ownCallbacks: string[];
             /** @description The same for SAML. */
             saml: components["schemas"]["SamlRegistration"];
         };
