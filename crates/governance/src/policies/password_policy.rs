@@ -75,3 +75,17 @@ impl PasswordRules {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rotation_that_never_comes_is_not_written_and_reads_as_it_was() {
+        let never = serde_json::to_value(PasswordRules::default()).unwrap();
+        assert!(never.get("rotationDays").is_none(), "the release before knows no such field");
+        assert_eq!(serde_json::from_value::<PasswordRules>(never).unwrap(), PasswordRules::default());
+        let monthly = PasswordRules { rotation_days: 30, ..PasswordRules::default() };
+        assert_eq!(serde_json::to_value(monthly).unwrap()["rotationDays"], 30);
+    }
+}

@@ -342,6 +342,14 @@ mod tests {
         assert!(check("password", known, memory));
     }
 
+    #[tokio::test]
+    async fn the_memory_of_a_larger_hash_than_ours_is_not_kept() {
+        let pool = PasswordHasher::new(cheap()).unwrap();
+        let foreign = hash("x", &HashCost { memory_kib: 256, ..cheap() }, &mut Vec::new()).unwrap();
+        pool.verify(pool.admit().await.unwrap(), "x", Some(&foreign)).await.unwrap();
+        assert!(pool.spare.kept().memory.is_empty());
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_memory_of_a_hash_is_kept_for_the_next_one_and_not_for_long() {
         let pool = PasswordHasher::new(cheap()).unwrap();

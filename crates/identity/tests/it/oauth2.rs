@@ -79,9 +79,13 @@ async fn what_does_not_name_one_person_for_good_is_refused_and_changes_nothing()
     sso.log_in(&person(json!("zoe-1"), "zoe@acme.test")).await.unwrap();
     sso.log_in(&person(json!("bob-1"), "bob@acme.test")).await.unwrap();
     let before = sso.rows().await;
-    let mut unverified = person(json!("new"), "owner@acme.test");
-    unverified["flags"] = json!({ "confirmed": false });
-    for (said, refused) in [
+    // Whatever is said and is no yes is no.
+    let unverified = [json!(false), json!("no"), json!(0), json!(null), json!([])].map(|no| {
+        let mut said = person(json!("new"), "owner@acme.test");
+        said["flags"] = json!({ "confirmed": no });
+        (said, Refused::EmailUnverified)
+    });
+    let refusals = [
         (json!({ "email": "new@acme.test" }), Refused::NotBelieved),
         (json!({ "id": "", "email": "new@acme.test" }), Refused::NotBelieved),
         (json!({ "id": 1.5, "email": "new@acme.test" }), Refused::NotBelieved),
@@ -89,16 +93,16 @@ async fn what_does_not_name_one_person_for_good_is_refused_and_changes_nothing()
         (json!([{ "id": "new", "email": "new@acme.test" }]), Refused::Unreachable),
         (person(json!("new"), "no address"), Refused::NoEmail),
         (json!({ "id": "new" }), Refused::NoEmail),
-        (unverified, Refused::EmailUnverified),
         (person(json!("zoe-1"), "zoe.new@acme.test"), Refused::LinkedOtherwise),
         (person(json!("zoe-1"), "bob@acme.test"), Refused::LinkedOtherwise),
         (person(json!("mallory"), "bob@acme.test"), Refused::LinkedOtherwise),
         (person(json!("eve-1"), "eve@other.test"), Refused::NoSeat),
-    ] {
+    ];
+    for (said, refused) in refusals.into_iter().chain(unverified) {
         assert_eq!(sso.log_in(&said).await.unwrap_err(), refused, "{said}");
     }
     assert_eq!(sso.rows().await, before);
-    assert_eq!(sso.world.audited(sso.owner.org, "auth.sign_in_failed").await, 12);
+    assert_eq!(sso.world.audited(sso.owner.org, "auth.sign_in_failed").await, 16);
     assert_eq!(sso.world.audited(eve.org, "auth.sign_in_failed").await, 0);
     assert_eq!(sso.role("bob@acme.test").await, Some(bob.caller.role));
 

@@ -139,6 +139,16 @@ async fn a_revocation_ends_the_sessions_of_its_key_when_it_is_told_to() {
     .unwrap();
     assert_eq!((&details[0]["endedSessions"], &details[1]["endedSessions"]), (&Value::Null, &Value::from(2)));
 
+    // What a revoked key left behind can still be ended.
+    assert_eq!(
+        world.identity.revoke_trusted_key(&owner.caller, keys[1].id, false).await.unwrap_err().code,
+        Code::TrustedKeyNotFound
+    );
+    world.identity.revoke_trusted_key(&owner.caller, keys[1].id, true).await.unwrap();
+    for token in &tokens[2..4] {
+        assert!(world.identity.authenticate_session(token, false).await.is_err());
+    }
+
     // Another organization's owner reaches neither the key nor its sessions.
     let eve = world.stranger("eve@other.test", "Other").await;
     let foreign = world.identity.revoke_trusted_key(&eve.caller, keys[0].id, true).await;
