@@ -5,7 +5,7 @@ use tale_blobs::embedded::{self, Running};
 use tale_blobs::{Blobs, StoreConfig};
 use tale_core::clock::SystemClock;
 
-use crate::stage::Stage;
+use crate::stage::{PASSWORD, Stage};
 
 /// A second store with a bucket `acme-files`.
 async fn second(stage: &Stage) -> Running {
@@ -57,10 +57,19 @@ async fn a_bucket_is_connected_its_secret_never_comes_back_and_pages_may_use_it(
     let own = store.endpoint.origin().ascii_serialization();
     assert_eq!((&connected["connection"]["bucket"], &connected["origin"]), (&json!("acme-files"), &json!(own)));
 
-    // Who belongs to the organization may reach the bucket from a page; nobody else is told of it.
+    // Who belongs to the organization may reach the bucket from a page; nobody else is told of it, and nobody who has to
+    // choose another password first.
     let (mut stranger, ..) = stage.outsider().await;
     let mut nobody = stage.world.browser();
-    for (client, told) in [(&mut stage.owner, true), (&mut nobody, false), (&mut stranger, false)] {
+    let ben = json!({
+        "email": "ben@acme.test", "name": "Ben", "role": "admin", "password": PASSWORD, "mustChangePassword": true,
+    });
+    let members = stage.app("members");
+    stage.owner.post(&members, ben).await.expect(201);
+    let mut walled = stage.world.browser();
+    walled.post("/api/auth/sign-in/email", json!({ "email": "ben@acme.test", "password": PASSWORD })).await.expect(200);
+    for (client, told) in [(&mut stage.owner, true), (&mut nobody, false), (&mut stranger, false), (&mut walled, false)]
+    {
         let origins = client.get("/api/app/object-storage/origins").await.json();
         assert_eq!(origins["origins"].as_array().is_some_and(|list| list.contains(&json!(own))), told, "{origins}");
         let page = client.get("/dashboard").await;
