@@ -5,6 +5,15 @@ import { problemText } from '#lib/i18n/problems.ts';
 import { m } from '#lib/paraglide/messages.js';
 
 export type Draft = SsoForm & { clientSecret: string; spPrivateKey: string };
+
+/** What the part of the form takes that is about one kind of provider. */
+export interface PartProps {
+	form: Draft;
+	errors: Record<string, string>;
+	/** Whether the stored secret stays when none is typed. */
+	keeps: boolean;
+	onchange: (change: Partial<Draft>) => void;
+}
 export type Saml = NonNullable<SsoConfig['saml']>;
 export type OAuth2 = NonNullable<SsoConfig['oauth2']>;
 
