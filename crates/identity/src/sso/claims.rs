@@ -74,15 +74,20 @@ pub(super) fn check(said: &Map<String, Value>, expected: &Expected<'_>) -> Resul
 
 /// A claim by its path: the whole path as a name first, since names may be addresses, then its pieces.
 pub(super) fn at<'a>(said: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    written_at(said, path).filter(|value| !value.is_null())
+}
+
+/// The same where it counts that a provider says nothing in so many words.
+fn written_at<'a>(said: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     if let Some(value) = said.get(path) {
-        return Some(value).filter(|value| !value.is_null());
+        return Some(value);
     }
     let mut pieces = path.split('.');
     let mut value = said.get(pieces.next()?)?;
     for piece in pieces {
         value = value.get(piece)?;
     }
-    Some(value).filter(|value| !value.is_null())
+    Some(value)
 }
 
 /// The texts of a claim: a list of them, or one.
@@ -121,12 +126,12 @@ impl Person {
             _ => None,
         });
         let verified = config.oauth2.as_ref().map_or("email_verified", |settings| settings.email_verified.as_str());
-        let email_verified = match at(&said, verified) {
+        let email_verified = match written_at(&said, verified) {
             None => None,
             Some(Value::Bool(flag)) => Some(*flag),
             Some(Value::String(text)) => Some(text.eq_ignore_ascii_case("true")),
             Some(Value::Number(number)) => Some(number.as_u64() == Some(1)),
-            // Something is said, and it is not that it was verified.
+            // Something is said, a null as well, and it is not that it was verified.
             Some(_) => Some(false),
         };
         let groups = at(&said, &config.claims.groups).map(texts);
